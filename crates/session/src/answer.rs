@@ -95,6 +95,11 @@ pub trait Answer {
     /// Begins a result set; its columns and rows go to what is returned.
     fn rows(&mut self, form: ResultForm) -> &mut dyn RowSink;
 
+    /// Rows of the last result set so far.
+    fn rows_sent(&self) -> u64 {
+        0
+    }
+
     /// The cursor that the last result set has filled.
     fn take_cursor(&mut self) -> Option<Box<Cursor>>;
 

@@ -4,6 +4,7 @@
 //! and raise its interrupt. Nothing here is on the session's critical path but a few stores.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use vaquita_storage::{Interrupt, InterruptReason, Progress};
 
 use crate::counters::{Counts, SessionCounters};
+use crate::statement_events::{ConnectionEvents, DigestStats};
 
 pub struct Client {
     pub id: u64,
@@ -26,7 +28,7 @@ pub struct Client {
     /// What the client told of itself at login.
     pub attributes: OnceLock<Vec<(String, String)>>,
     started: Instant,
-    state: Mutex<ClientState>,
+    state: Mutex<Guarded>,
     /// Milliseconds after `started` of the last sign of life.
     touched_ms: AtomicU64,
     /// A command is running.
@@ -78,6 +80,26 @@ pub struct ActiveRoles {
     pub sees_all: bool,
 }
 
+/// What a command's beginning and end change under one lock.
+struct Guarded {
+    state: ClientState,
+    events: ConnectionEvents,
+}
+
+impl Deref for Guarded {
+    type Target = ClientState;
+
+    fn deref(&self) -> &ClientState {
+        &self.state
+    }
+}
+
+impl DerefMut for Guarded {
+    fn deref_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+}
+
 impl Client {
     pub fn new(id: u64, host: String, port: Option<u16>) -> Client {
         Client {
@@ -90,7 +112,10 @@ impl Client {
             waker: OnceLock::new(),
             attributes: OnceLock::new(),
             started: Instant::now(),
-            state: Mutex::new(ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() }),
+            state: Mutex::new(Guarded {
+                state: ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() },
+                events: ConnectionEvents::default(),
+            }),
             touched_ms: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             changes: AtomicBool::new(false),
@@ -157,12 +182,28 @@ impl Client {
     }
 
     pub fn begin_command(&self, command: &'static str, info: Option<Arc<str>>) {
-        let mut state = self.state.lock();
+        self.begin(&mut self.state.lock(), command, info);
+    }
+
+    /// A command with the text of a statement, which is an event.
+    pub(crate) fn begin_statement(&self, command: &'static str, text: Arc<str>, id: u64, line: Option<&Arc<DigestStats>>) {
+        let mut guarded = self.state.lock();
+        let now = self.begin(&mut guarded, command, Some(text.clone()));
+        guarded.events.begin(id, now, &text, line);
+    }
+
+    fn begin(&self, state: &mut ClientState, command: &'static str, info: Option<Arc<str>>) -> Instant {
+        let now = Instant::now();
         state.command = command;
         state.info = info;
-        state.since = Some(Instant::now());
+        state.since = Some(now);
         self.changes.store(false, Ordering::Relaxed);
         self.busy.store(true, Ordering::Relaxed);
+        now
+    }
+
+    pub(crate) fn with_events<R>(&self, f: impl FnOnce(&mut ConnectionEvents) -> R) -> R {
+        f(&mut self.state.lock().events)
     }
 
     /// The command's statement changes data or schema.
@@ -170,15 +211,17 @@ impl Client {
         self.changes.store(true, Ordering::Relaxed);
     }
 
-    /// What the command was doing is over; how long it took, in microseconds.
-    pub fn end_command(&self) -> u64 {
-        let mut state = self.state.lock();
-        let since = state.since.filter(|_| self.busy.load(Ordering::Relaxed));
-        state.command = "Sleep";
-        state.info = None;
-        state.state = "";
+    /// What the command was doing is over; how long it took, which `ended` may add to its events.
+    pub(crate) fn end_command(&self, ended: impl FnOnce(Duration, &mut ConnectionEvents)) -> Duration {
+        let mut guarded = self.state.lock();
+        let since = guarded.since.filter(|_| self.busy.load(Ordering::Relaxed));
+        guarded.command = "Sleep";
+        guarded.info = None;
+        guarded.state.state = "";
         self.busy.store(false, Ordering::Relaxed);
-        since.map_or(0, |since| since.elapsed().as_micros() as u64)
+        let took = since.map_or(Duration::ZERO, |since| since.elapsed());
+        ended(took, &mut guarded.events);
+        took
     }
 
     pub fn used_password(&self) -> bool {
@@ -202,7 +245,7 @@ impl Client {
     }
 
     pub fn set_state(&self, text: &'static str) {
-        self.state.lock().state = text;
+        self.state.lock().state.state = text;
     }
 
     pub fn set_database(&self, database: Option<&str>) {
@@ -228,7 +271,7 @@ impl Client {
     }
 
     pub fn snapshot(&self) -> ClientState {
-        self.state.lock().clone()
+        self.state.lock().state.clone()
     }
 
     /// A command is running.

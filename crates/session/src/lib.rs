@@ -19,6 +19,7 @@ mod programs;
 pub mod server;
 pub mod session;
 pub mod state;
+mod statement_events;
 mod statements;
 mod table_locks;
 mod user_locks;

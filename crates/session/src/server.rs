@@ -14,6 +14,7 @@ use crate::accounts::Accounts;
 use crate::clients::Clients;
 use crate::event_signal::EventSignal;
 use crate::known_programs::KnownPrograms;
+use crate::statement_events::StatementEvents;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
@@ -31,6 +32,7 @@ pub struct Server {
     /// Global values of the system variables.
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
+    pub(crate) statement_events: StatementEvents,
     pub user_locks: UserLocks,
     pub programs: KnownPrograms,
     pub events: EventSignal,
@@ -56,6 +58,7 @@ impl Server {
             engine,
             catalog,
             statements: StatementCount::new(globals.clone()),
+            statement_events: StatementEvents::new(globals.clone()),
             user_locks: UserLocks::default(),
             programs: KnownPrograms::default(),
             events: EventSignal::default(),

@@ -15,6 +15,7 @@ mod program;
 mod ranks;
 mod rows;
 mod server;
+mod statement_events;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -49,6 +50,11 @@ pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, RoutineGrantInfo, ServerInfo, SessionLockInfo,
     TableGrantInfo, VariableScope, WarningInfo, thread_id,
+};
+
+pub use statement_events::{
+    Bucket, Counted, DigestInfo, Histogram, StatementDigest, StatementEvent, StatementEvents, StatementSample, StatementSums,
+    Work, bucket_bounds,
 };
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
@@ -101,6 +107,8 @@ pub struct Execution<'a> {
     /// What EXPLAIN ANALYZE wants to know.
     pub measures: Option<&'a Measures>,
     pub(crate) memory_bytes: Cell<usize>,
+    /// Rows that scans have looked at.
+    pub(crate) examined: Cell<u64>,
     /// What the server counts of it.
     reserve: Reserve,
     /// Scans leave out what the transaction has written.
@@ -170,6 +178,7 @@ impl<'a> Execution<'a> {
             table_lock_wait: Duration::from_secs(50),
             measures: None,
             memory_bytes: Cell::new(0),
+            examined: Cell::new(0),
             reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),
             part: None,
@@ -184,6 +193,17 @@ impl<'a> Execution<'a> {
             generators: RefCell::new(HashMap::new()),
             foreign_keys: RefCell::default(),
         }
+    }
+
+    /// Rows that scans have looked at.
+    pub fn examined(&self) -> u64 {
+        self.examined.get()
+    }
+
+    /// A scan looks at a row.
+    #[inline]
+    pub(crate) fn examine(&self) {
+        self.examined.set(self.examined.get() + 1);
     }
 
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.

@@ -13,6 +13,8 @@ use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result};
 
+use super::statement_events::StatementEvents;
+
 /// All that information_schema.COLUMNS may say of a column.
 pub const ALL_OF_COLUMN: &str = "select,insert,update,references";
 
@@ -132,6 +134,11 @@ pub trait ServerInfo {
     /// The zone of that name, SYSTEM or another; of a name that means none SYSTEM.
     fn time_zone(&self, _name: &str) -> TimeZone {
         TimeZone::Utc
+    }
+
+    /// What performance_schema tells of statements.
+    fn statement_events(&self) -> Option<&dyn StatementEvents> {
+        None
     }
 
     /// Whether the session has EVENT there.

@@ -54,7 +54,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::{Functions, ServerInfo, SessionEnv};
-use crate::system::is_system_database;
+use crate::system::{is_system_database, statements, table};
 use vaquita_plan::data_type::choose_collation;
 
 /// Times that a statement starts again because another one was faster.
@@ -302,6 +302,10 @@ impl<'a> Ddl<'a> {
 
     fn truncate(&self, name: &Name) -> Result<u64> {
         let database = self.database_of(name)?;
+        if database.eq_ignore_ascii_case("performance_schema") && table(database, &name.name).is_some() {
+            statements::empty(&name.name, self.server);
+            return Ok(0);
+        }
         match self.catalog.temporary(database, &name.name) {
             Some(table) => self.catalog.truncate_temporary(&table)?,
             None => self.retrying(|| self.catalog.truncate_table((database, &name.name), &self.context))?,

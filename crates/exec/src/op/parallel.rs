@@ -13,7 +13,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
@@ -104,8 +104,10 @@ pub fn run_morsels<T: Send>(
         division,
         morsels: &Queue::new(ranges),
         width: frame.slots.len(),
+        examined: AtomicU64::new(0),
     };
     let results = helpers.run("scan", || shared.work(&work));
+    statement.examined.set(statement.examined.get() + shared.examined.load(Ordering::Relaxed));
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
         return Ok(None);
@@ -168,6 +170,7 @@ struct Shared<'a> {
     division: &'a Division<'a>,
     morsels: &'a Queue<'a, KeyRange>,
     width: usize,
+    examined: AtomicU64,
 }
 
 /// What they have of the statement.
@@ -192,6 +195,7 @@ impl Shared<'_> {
         statement.part = Some(&part);
         statement.measures = lent.measures;
         let result = work(&mut Frame::new(&statement, None, self.width));
+        self.examined.fetch_add(statement.examined.get(), Ordering::Relaxed);
         if result.is_err() || self.session.refused.load(Ordering::Relaxed) {
             self.morsels.stop();
         }

@@ -295,6 +295,9 @@ impl TableScan<'_> {
     pub fn advance_stored(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(table) = self.table.take() else { return Ok(false) };
         let found = if self.lock.is_none() { self.advance(&table, frame) } else { self.advance_locked(&table, frame) };
+        if matches!(found, Ok(true)) {
+            frame.statement.examine();
+        }
         self.table = Some(table);
         found
     }
@@ -308,6 +311,7 @@ impl TableScan<'_> {
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while !self.is_at_pause() && self.advance(table, frame)? {
+            frame.statement.examine();
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
@@ -333,6 +337,7 @@ impl TableScan<'_> {
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
         let mut rows = 0;
         while self.advance(table, frame)? {
+            frame.statement.examine();
             frame.statement.interrupt.check_in_turn()?;
             let matches = self.is_match(table, frame, false)?;
             match self.lock {

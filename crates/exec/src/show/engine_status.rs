@@ -32,7 +32,7 @@ pub(super) fn engine(name: &str, what: &str, cx: &ShowContext<'_>) -> Result<Lis
 
 fn status_text(cx: &ShowContext<'_>) -> String {
     let mut text = String::from("\n=====================================\n");
-    let _ = writeln!(text, "{} ENGINE MONITOR OUTPUT", now(cx));
+    let _ = writeln!(text, "{} INNODB MONITOR OUTPUT", now(cx));
     text.push_str("=====================================\n");
     let mut names = Names { cx: SystemContext::new(cx.statement), known: None };
     deadlock(&mut text, cx, &mut names);
@@ -40,7 +40,7 @@ fn status_text(cx: &ShowContext<'_>) -> String {
     locks(&mut text, cx);
     commits(&mut text, cx);
     storage(&mut text, cx);
-    text.push_str("----------------------------\nEND OF ENGINE MONITOR OUTPUT\n============================\n");
+    text.push_str("----------------------------\nEND OF INNODB MONITOR OUTPUT\n============================\n");
     text
 }
 

@@ -22,6 +22,7 @@ mod registry;
 pub mod routines;
 mod row;
 mod schema;
+pub mod statements;
 pub mod text;
 mod transactions;
 pub mod triggers;

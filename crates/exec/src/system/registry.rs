@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, routines, schema, transactions,
-    triggers, views,
+    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, routines, schema, statements,
+    transactions, triggers, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -82,6 +82,12 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.data_locks", transactions::data_locks),
     ("performance_schema.data_lock_waits", transactions::data_lock_waits),
     ("performance_schema.events_stages_current", instance::stages),
+    ("performance_schema.events_statements_current", statements::current),
+    ("performance_schema.events_statements_histogram_by_digest", statements::histogram_by_digest),
+    ("performance_schema.events_statements_histogram_global", statements::histogram_global),
+    ("performance_schema.events_statements_history", statements::history),
+    ("performance_schema.events_statements_summary_by_digest", statements::summary_by_digest),
+    ("performance_schema.events_statements_summary_global_by_event_name", statements::summary_global),
     ("performance_schema.global_status", instance::global_status),
     ("performance_schema.global_variables", instance::global_variables),
     ("performance_schema.metadata_locks", transactions::metadata_locks),

@@ -5,6 +5,7 @@
 //! what nobody may do: change the schemas that the server fills itself. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
 use vaquita_exec::ddl::foreign_keys::keeps_keys;
+use vaquita_exec::system::{self, statements};
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
     AlterAction, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData,
@@ -69,7 +70,7 @@ impl Subject<'_> {
                 self.permanent(from, p::DROP | p::ALTER)?;
                 self.permanent(to, p::CREATE | p::INSERT)
             }),
-            Ast::Truncate(name) => self.object(name, p::DROP),
+            Ast::Truncate(name) => self.may_empty(name),
             Ast::CreateIndex(create) => self.object(&create.table, p::INDEX),
             Ast::DropIndex { table, .. } => self.object(table, p::INDEX),
             Ast::CreateView(view) => {
@@ -257,6 +258,19 @@ impl Subject<'_> {
         match need & !self.access.grants.on_table_or_columns(database, &name.name) {
             0 => Ok(()),
             missing => Err(self.denied(&p::names(missing).join(", "), &name.name)),
+        }
+    }
+
+    /// What counts in performance_schema is emptied by whoever may drop it, the rest by nobody.
+    fn may_empty(&self, name: &Name) -> Result<()> {
+        let database = name.db.as_deref().or(self.database).unwrap_or_default();
+        if !database.eq_ignore_ascii_case("performance_schema") || system::table(database, &name.name).is_none() {
+            return self.object(name, p::DROP);
+        }
+        let may = self.access.grants.on_table_or_columns(database, &name.name) & p::DROP != 0;
+        match may && statements::may_be_emptied(&name.name) {
+            true => Ok(()),
+            false => Err(self.denied("DROP", &name.name)),
         }
     }
 

@@ -7,7 +7,7 @@
 //! 4. A failed statement undoes only itself; deadlock and conflict undo the transaction.
 //! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
-use vaquita_exec::context::Execution;
+use vaquita_exec::context::{Counted, Execution};
 use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
@@ -79,6 +79,7 @@ impl Session {
             self.transaction.begin_if_needed(&self.env.settings);
         }
         self.track_plan(plan);
+        self.note_access(plan);
         let execution_ms_max = match plan {
             // Of a stored program's statements none is limited by itself.
             _ if exchange.in_program => 0,
@@ -230,6 +231,7 @@ impl Session {
             Plan::Query(query) => query,
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement)?;
+                self.event.examined(statement.examined());
                 let affected = if self.options.found_rows { changed.found } else { changed.affected };
                 return Ok(Done::Ok { affected, last_insert_id: self.insert_id(other, &changed), info: changed.info });
             }
@@ -251,6 +253,7 @@ impl Session {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
+        self.event.examined(statement.examined());
         self.env.diagnostics.set_found_rows(found);
         Ok(done)
     }
@@ -376,9 +379,14 @@ impl Session {
     pub(super) fn succeed(&mut self, done: &Done, exchange: &mut Exchange<'_>) -> Flow {
         let mut status = Status { more_results: exchange.more(), ..self.status() };
         let warnings = self.env.diagnostics.count_u16();
+        if !exchange.in_program {
+            self.event.add(Counted::Warnings, u64::from(warnings));
+            self.event.succeeded();
+        }
         match done {
             Done::Rows | Done::Cursor => {
                 self.env.diagnostics.set_row_count(-1);
+                self.event.add(Counted::RowsSent, exchange.answer.rows_sent());
                 status.cursor_exists = matches!(done, Done::Cursor);
                 self.env.tracker.rows_sent(&self.env.settings.track);
                 let changes = if exchange.answer.rows_tell_changes() { self.take_changes() } else { Vec::new() };
@@ -386,6 +394,9 @@ impl Session {
             }
             Done::Ok { affected, last_insert_id, info } => {
                 self.env.diagnostics.set_row_count(*affected as i64);
+                if !exchange.in_program {
+                    self.event.add(Counted::RowsAffected, *affected);
+                }
                 let changes = self.take_changes();
                 let (affected, last_insert_id) = (*affected, *last_insert_id);
                 exchange.answer.ok(&Completed { affected, last_insert_id, info, status, warnings, changes: &changes });

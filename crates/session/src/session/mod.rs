@@ -18,6 +18,7 @@ mod handler;
 mod lock_tables;
 mod maintain;
 mod named;
+mod observed;
 mod other_statements;
 mod planning;
 mod prepared;
@@ -69,6 +70,7 @@ pub struct Session {
     killed_itself: bool,
     programs: program::Running,
     pending: Option<Pending>,
+    event: observed::RunningEvent,
 }
 
 /// What a client may do beyond what its account may.
@@ -115,6 +117,7 @@ impl Session {
             killed_itself: false,
             programs: program::Running::default(),
             pending: None,
+            event: observed::RunningEvent::default(),
         }
     }
 
@@ -220,7 +223,7 @@ impl Session {
         if !self.transaction.is_open() {
             self.catalog.release_dropped(self.transaction.storage());
         }
-        if self.client.end_command() >= self.env.settings.slow_us {
+        if self.end_event().as_micros() as u64 >= self.env.settings.slow_us {
             self.client.counters.add(Counter::SlowQueries, 1);
         }
     }
@@ -242,6 +245,7 @@ impl Session {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.env.push_warning(Level::Error, error.clone());
         self.env.diagnostics.set_row_count(-1);
+        self.event.failed(error);
         answer.error(error, self.env.settings.results_collation);
     }
 
@@ -269,6 +273,7 @@ impl Session {
     }
 
     pub fn close(&mut self) {
+        self.client.with_events(|events| self.server.statement_events.keep_kinds(events));
         self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();

@@ -34,7 +34,7 @@ impl Session {
     /// Prepares a statement, which `Request::Prepared` then runs by its id.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<PreparedShape> {
         let sql = self.client_text(super::query::without_end(sql));
-        self.client.begin_command("Prepare", Some(shown_text(&sql)));
+        self.begin_event("Prepare", shown_text(&sql), None);
         self.env.begin_statement();
         let (prepared, shown) = self.prepared_from(&sql, Prepares::SqlOnly)?;
         let columns = match prepared.plan.as_deref() {
@@ -83,9 +83,17 @@ impl Session {
         // Only the protocol tells columns, before the statement runs.
         let shown = if refused == Prepares::SqlOnly { self.show_columns(&ast)? } else { Vec::new() };
         self.client.counters.add(Counter::StmtPrepare, 1);
+        if refused == Prepares::SqlOnly {
+            self.identified(&self.server.statement_events.line_of(
+                ("PREPARE ", sql),
+                &self.env.settings.plan,
+                StatementKind::Prepare,
+            ));
+        }
         let prepared = Prepared {
             open: self.server.statements.opened(sql.len())?,
             text: shown_text(sql),
+            line: self.server.statement_events.line_of(("EXECUTE ", sql), &self.env.settings.plan, StatementKind::counted(&ast)),
             database: self.env.database(),
             counted: StatementKind::counted(&ast),
             kind,
@@ -132,7 +140,7 @@ impl Session {
             Ok(prepared) => prepared,
             Err(error) => return self.fail(&error, &mut exchange),
         };
-        self.client.begin_command("Execute", Some(prepared.text.clone()));
+        self.begin_event("Execute", prepared.text.clone(), Some(&prepared.line));
         let database = prepared.database.take();
         let flow =
             self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, values, cursor, &mut exchange));

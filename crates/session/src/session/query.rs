@@ -37,7 +37,7 @@ impl Session {
             let mut exchange = Exchange::new(answer, park);
             let statement_text = rest;
             self.client.interrupt.clear();
-            self.client.begin_command(Session::QUERY_COMMAND, Some(shown_text(statement_text)));
+            self.begin_event(Session::QUERY_COMMAND, shown_text(statement_text), None);
             self.env.begin_statement();
             // Statements of an account with limits are counted by kind, which only parsing tells.
             if !self.access.has_limits()
@@ -58,6 +58,7 @@ impl Session {
                 }
                 Err(error) => return self.fail(&error.into(), &mut exchange),
             };
+            self.identify(&statement_text[..consumed.min(statement_text.len())], StatementKind::counted(&ast));
             rest = &statement_text[consumed.min(statement_text.len())..];
             let more = !vaquita_parser::is_blank(rest, &options);
             if more && !self.options.multi_statements {
@@ -84,6 +85,10 @@ impl Session {
         let mut texts = std::mem::take(self.prepared.texts());
         let found = texts.find(sql, self);
         let flow = found.map(|(ast, plan)| {
+            let settings = &self.env.settings.plan;
+            let line = texts
+                .line_of(sql, settings, || self.server.statement_events.line_of(("", sql), settings, StatementKind::of(&ast)));
+            self.identified(&line);
             self.client.counters.statement(StatementKind::of(&ast));
             match self.access.may_run(&plan, &self.catalog) {
                 Ok(()) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
+use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, StatementEvents, VariableScope, WarningInfo};
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
@@ -58,6 +58,10 @@ impl ServerInfo for ServerView<'_> {
 
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         session_locks(self.server)
+    }
+
+    fn statement_events(&self) -> Option<&dyn StatementEvents> {
+        Some(self.server)
     }
 
     fn time_zone(&self, name: &str) -> TimeZone {

@@ -104,6 +104,11 @@ live! {
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
+    PerformanceSchema "performance_schema" AsValue, "OFF counts no statement events.";
+    PerformanceSchemaDigestsSize "performance_schema_digests_size" AsValue, "Statements that performance_schema tells apart by their digests; the others share a line.";
+    PerformanceSchemaMaxDigestLength "performance_schema_max_digest_length" AsValue, "Bytes of a digest's text that performance_schema keeps.";
+    PerformanceSchemaMaxDigestSampleAge "performance_schema_max_digest_sample_age" AsValue, "Seconds after which a digest's sample gives way to the next statement, if no slower one comes before.";
+    PerformanceSchemaMaxSqlTextLength "performance_schema_max_sql_text_length" AsValue, "Bytes of a statement's text that performance_schema keeps.";
     Port "port" AsValue, "TCP port.";
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
     ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";

@@ -46,6 +46,7 @@ pub struct Rows {
     row_start: usize,
     /// Some column is in another charset than the client reads.
     converts: bool,
+    count: u64,
 }
 
 impl Output<'_> {
@@ -171,6 +172,7 @@ impl RowSink for Output<'_> {
             self.writer.cancel_packet();
             return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
         }
+        self.rows.count += 1;
         if let Some(cursor) = &mut self.rows.cursor {
             let kept = cursor.push(self.writer.payload().get(row_start..).unwrap_or_default());
             self.writer.cancel_packet();
@@ -201,6 +203,10 @@ impl Answer for Output<'_> {
         let ResultForm { binary, status, charset, held, cursor } = form;
         self.rows = Rows { binary, status, charset, flush_bytes: FLUSH_BYTES, held, cursor, ..Rows::default() };
         self
+    }
+
+    fn rows_sent(&self) -> u64 {
+        self.rows.count
     }
 
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {

@@ -28,6 +28,7 @@ pub use cursor::{Cursor, os_text};
 pub use texts::{Planner, TextPlans};
 
 use super::environment::Environment;
+use crate::statement_events::DigestStats;
 use crate::statements::OpenStatement;
 
 #[derive(Default)]
@@ -43,6 +44,8 @@ pub struct PreparedStatements {
 
 pub struct Prepared {
     pub text: Arc<str>,
+    /// Where its executions are counted.
+    pub line: Arc<DigestStats>,
     /// The current database when it was prepared.
     pub database: Option<String>,
     pub ast: Arc<Ast>,

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
@@ -24,11 +25,13 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use super::CachedPlan;
+use crate::statement_events::DigestStats;
 
 /// Longer statements spend their time elsewhere.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 /// Statements of a session; when there are more, it begins anew.
 const STATEMENTS_MAX: usize = 48;
+const LINES_MAX: usize = 128;
 const PLAN_AGE_MAX: Duration = Duration::from_secs(1);
 /// Digits of a decimal literal that may vary: sums and products of some have a type that holds them.
 const DIGITS_MAX: u32 = 18;
@@ -39,7 +42,11 @@ pub struct TextPlans {
     known: HashMap<u128, Known>,
     settings: Option<Arc<PlanSettings>>,
     digest: Digest,
+    /// The digest is that of the statement that was looked for last.
+    digested: bool,
     values: Vec<Value>,
+    /// Where statements are counted, by their digest.
+    lines: FxHashMap<u128, Arc<DigestStats>>,
 }
 
 enum Known {
@@ -82,6 +89,7 @@ impl TextPlans {
         let same = self.settings.as_ref().is_some_and(|own| Arc::ptr_eq(own, settings) || own == settings);
         if !same {
             self.known.clear();
+            self.lines.clear();
             self.settings = Some(Arc::clone(settings));
         }
     }
@@ -101,16 +109,18 @@ pub trait Planner {
 impl TextPlans {
     /// The tree and plan of a statement that is known, or that can be planned for others like it; `values` has the literals then.
     pub fn find(&mut self, sql: &[u8], planner: &impl Planner) -> Option<(Arc<Ast>, Arc<CachedPlan>)> {
+        self.digested = false;
         if sql.len() > TEXT_BYTES_MAX || !may_fit(sql) {
             return None;
         }
         let settings = planner.settings();
         self.begin_under(settings);
         let options = settings.parser_options();
-        let TextPlans { known, digest, values, .. } = self;
+        let TextPlans { known, digest, values, digested, .. } = self;
         if !digest_into(sql, &options, digest) || digest.len != sql.len() {
             return None;
         }
+        *digested = true;
         if known.len() >= STATEMENTS_MAX && !known.contains_key(&digest.hash) {
             known.clear();
         }
@@ -137,6 +147,29 @@ impl TextPlans {
             (fit.plan, fit.planned) = (Arc::new(plan), Instant::now());
         }
         Some((Arc::clone(&fit.ast), Arc::clone(&fit.plan)))
+    }
+
+    /// Where a statement is counted, which `make` tells of those that are new here.
+    pub fn line_of(
+        &mut self,
+        sql: &[u8],
+        settings: &Arc<PlanSettings>,
+        make: impl FnOnce() -> Arc<DigestStats>,
+    ) -> Arc<DigestStats> {
+        self.begin_under(settings);
+        let known = std::mem::take(&mut self.digested);
+        let short = sql.len() <= TEXT_BYTES_MAX;
+        if !known && !(short && digest_into(sql, &settings.parser_options(), &mut self.digest)) {
+            return make();
+        }
+        let hash = self.digest.hash;
+        if let Some(line) = self.lines.get(&hash) {
+            return line.clone();
+        }
+        if self.lines.len() >= LINES_MAX {
+            self.lines.clear();
+        }
+        self.lines.entry(hash).or_insert_with(make).clone()
     }
 
     /// The literals of the statement that was found last.

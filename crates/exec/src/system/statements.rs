@@ -1,0 +1,187 @@
+//! System tables about statements: digests, kinds, how long they took, the last ones of each connection.
+
+use std::collections::HashMap;
+
+use vaquita_parser::StatementKind;
+use vaquita_types::{Result, Value};
+
+use super::row::{NULL, cell, row};
+use super::{Row, SystemContext};
+use crate::context::{Histogram, ServerInfo, StatementEvent, StatementEvents, StatementSums, bucket_bounds, thread_id};
+
+/// What MySQL cuts messages to.
+const MESSAGE_CHARS_MAX: usize = 128;
+const PS_PER_NS: u64 = 1000;
+
+fn events<'a>(cx: &SystemContext<'a>) -> Option<&'a dyn StatementEvents> {
+    cx.statement.server.statement_events()
+}
+
+/// Columns of sums, from COUNT_STAR to COUNT_SECONDARY.
+fn sums_of(row: &mut Row, sums: &StatementSums) {
+    let average = if sums.count == 0 { 0 } else { sums.wait_ns * PS_PER_NS / sums.count };
+    let waits = [sums.wait_ns * PS_PER_NS, sums.wait_ns_min * PS_PER_NS, average, sums.wait_ns_max * PS_PER_NS];
+    row.push(cell(sums.count));
+    row.extend(waits.map(cell));
+    row.extend(sums.work.counts().iter().map(|count| cell(*count)));
+    // Time of CPUs is not counted, as in MySQL by default; nor are memory and a second engine.
+    row.extend([0u64; 4].map(cell));
+}
+
+pub fn summary_by_digest(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let lines = events(cx).map(StatementEvents::digests).unwrap_or_default();
+    Ok(lines
+        .iter()
+        .map(|line| {
+            let digest = line.digest.as_ref();
+            let mut row = row![
+                digest.and_then(|digest| digest.database.as_deref()),
+                digest.map(|digest| &*digest.digest),
+                digest.map(|digest| &*digest.text),
+            ];
+            sums_of(&mut row, &line.sums);
+            row.extend([cx.exact_time(line.first_seen_us), cx.exact_time(line.last_seen_us)]);
+            row.extend([0.95, 0.99, 0.999].map(|part| cell(line.sums.histogram.quantile(part))));
+            match &line.sample {
+                Some(sample) => {
+                    row.extend(row![&*sample.text, cx.exact_time(sample.seen_us), sample.wait_ns * PS_PER_NS]);
+                }
+                None => row.extend(row![NULL, cx.exact_time(0), 0u64]),
+            }
+            row
+        })
+        .collect())
+}
+
+/// `statement/sql/select`, as the counter `Com_select`.
+fn event_name(kind: Option<StatementKind>) -> String {
+    let counter = kind.map_or("", |kind| kind.facts().counter);
+    let name = counter.strip_prefix("Com_").unwrap_or("error");
+    format!("statement/sql/{name}")
+}
+
+pub fn summary_global(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let counted = events(cx).map(StatementEvents::kinds).unwrap_or_default();
+    let mut names: Vec<String> = Vec::new();
+    let mut sums: HashMap<String, StatementSums> = HashMap::new();
+    for kind in StatementKind::ALL.iter().copied().map(Some).chain([None]) {
+        let name = event_name(kind);
+        let known = sums.entry(name.clone()).or_insert_with(|| {
+            names.push(name);
+            StatementSums::default()
+        });
+        counted.iter().filter(|(counted, _)| *counted == kind).for_each(|(_, sums)| known.add_all(sums));
+    }
+    let line = |name: String| {
+        let mut row = row![name.as_str()];
+        sums_of(&mut row, &sums[&name]);
+        row
+    };
+    Ok(names.into_iter().map(line).collect())
+}
+
+/// Columns from BUCKET_NUMBER on, for each bucket.
+fn buckets(histogram: &Histogram) -> Vec<Row> {
+    let total: u64 = histogram.counts().sum();
+    let mut below = 0;
+    let line = |(at, (count, (low, high))): (usize, (u64, &(u64, u64)))| {
+        below += count;
+        let part = if total == 0 { 0.0 } else { below as f64 / total as f64 };
+        row![at as u64, *low, *high, count, below, Value::Float(part)]
+    };
+    histogram.counts().zip(bucket_bounds()).enumerate().map(line).collect()
+}
+
+pub fn histogram_global(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut all = StatementSums::default();
+    events(cx).map(StatementEvents::kinds).unwrap_or_default().iter().for_each(|(_, sums)| all.add_all(sums));
+    Ok(buckets(&all.histogram))
+}
+
+/// Of each digest the buckets up to the slowest statement.
+pub fn histogram_by_digest(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in events(cx).map(StatementEvents::digests).unwrap_or_default() {
+        let digest = line.digest.as_ref();
+        let of_digest = row![digest.and_then(|digest| digest.database.as_deref()), digest.map(|digest| &*digest.digest)];
+        rows.extend(buckets(&line.sums.histogram).into_iter().map(|bucket| [of_digest.clone(), bucket].concat()));
+    }
+    Ok(rows)
+}
+
+pub fn current(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(event_rows(events(cx).map(StatementEvents::current).unwrap_or_default()))
+}
+
+pub fn history(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(event_rows(events(cx).map(StatementEvents::history).unwrap_or_default()))
+}
+
+fn event_rows(events: Vec<StatementEvent>) -> Vec<Row> {
+    events.iter().map(event_row).collect()
+}
+
+fn event_row(event: &StatementEvent) -> Row {
+    let (start, wait) = (event.start_ns * PS_PER_NS, event.wait_ns * PS_PER_NS);
+    let digest = event.digest.as_ref();
+    let message = |text: &String| text.chars().take(MESSAGE_CHARS_MAX).collect::<String>();
+    let mut row = row![
+        thread_id(event.connection_id),
+        event.number,
+        event.ended.then_some(event.number),
+        event_name(event.kind),
+        NULL,
+        start,
+        start.saturating_add(wait),
+        wait,
+    ];
+    let mut counts = event.work.counts().iter().map(|count| cell(*count));
+    // LOCK_TIME stands before the texts, the other counts behind the error.
+    row.extend(counts.next());
+    row.extend(row![
+        event.text.as_deref(),
+        digest.map(|digest| &*digest.digest),
+        digest.map(|digest| &*digest.text),
+        event.database.as_deref(),
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        event.error.as_ref().map_or(0, |(code, ..)| u64::from(*code)),
+        event.error.as_ref().map(|(_, state, _)| state.as_str()),
+        event.error.as_ref().map(|(.., text)| message(text)),
+    ]);
+    row.extend(counts);
+    row.extend(row![NULL, NULL, 0u64, event.statement_id, 0u64, 0u64, 0u64, "PRIMARY"]);
+    row
+}
+
+/// Whether MySQL has a TRUNCATE for a table of performance_schema: what counts begins anew.
+pub fn may_be_emptied(table: &str) -> bool {
+    const OTHERS: [&str; 9] = [
+        "accounts",
+        "binary_log_transaction_compression_stats",
+        "global_status",
+        "host_cache",
+        "hosts",
+        "prepared_statements_instances",
+        "setup_actors",
+        "setup_objects",
+        "users",
+    ];
+    let table = table.to_ascii_lowercase();
+    let counts = table.starts_with("events_") || table.starts_with("status_by_") || table.contains("_summary_");
+    counts || OTHERS.contains(&table.as_str())
+}
+
+/// TRUNCATE of a table of performance_schema.
+pub fn empty(table: &str, server: &dyn ServerInfo) {
+    let Some(events) = server.statement_events() else { return };
+    match table.to_ascii_lowercase().as_str() {
+        "events_statements_summary_by_digest" | "events_statements_histogram_by_digest" => events.forget_digests(),
+        "events_statements_summary_global_by_event_name" | "events_statements_histogram_global" => events.forget_kinds(),
+        "events_statements_history" => events.forget_history(),
+        // It counts nothing here, or what runs.
+        _ => {}
+    }
+}
