@@ -3,13 +3,16 @@
 
 usage: tools/gen-system-tables.py 'mysql -h127.0.0.1 -uroot'
 
-Writes crates/exec/src/system/tables.txt, and crates/exec/src/show/columns.txt and privileges.txt. Fields are separated by tabs:
+Writes crates/exec/src/system/tables.txt and setup.txt, and crates/exec/src/show/columns.txt and privileges.txt. Fields are separated by tabs:
 
     = database.table <TAB> type of the table
     name, type, nullable, collation, key, default or \\N, extra
 
     = SHOW form
     name, type, nullable, collation
+
+    = table of performance_schema that sets it up
+    the values of a row of a new server, or \\N
 """
 import re
 import shlex
@@ -19,6 +22,7 @@ import sys
 CLIENT = shlex.split(sys.argv[1])
 TABLES = "crates/exec/src/system/tables.txt"
 SHOWS = "crates/exec/src/show/columns.txt"
+SETUP = "crates/exec/src/system/setup.txt"
 PRIVILEGES = "crates/exec/src/show/privileges.txt"
 
 # Tables of what Vaquita does not have: later versions' objects and single plugins. LIBRARIES stays: mysqldump 9 reads it.
@@ -27,6 +31,21 @@ LEFT_OUT = re.compile(
     r"|performance_schema\.(tp_.*|firewall.*|clone_.*|ndb_.*|setup_meters|setup_metrics|keyring_.*)"
     r"|mysql\.(firewall.*|ndb_.*|innodb_ddl_log|innodb_dynamic_metadata))$"
 )
+
+# Rows of setup tables. What is left out stands for nothing here: mutexes, and what other engines take of memory.
+SETUP_ROWS = [
+    ("setup_actors", "SELECT * FROM performance_schema.setup_actors"),
+    ("setup_consumers", "SELECT * FROM performance_schema.setup_consumers"),
+    (
+        "setup_instruments",
+        """SELECT NAME, ENABLED, TIMED, PROPERTIES, FLAGS, VOLATILITY, NULL FROM performance_schema.setup_instruments
+        WHERE NAME NOT LIKE 'wait/synch/%'
+        AND (NAME NOT LIKE 'memory/%' OR NAME LIKE 'memory/sql/%' OR NAME LIKE 'memory/performance\\_schema/%')""",
+    ),
+    ("setup_loggers", "SELECT NAME, LEVEL, NULL FROM performance_schema.setup_loggers"),
+    ("setup_objects", "SELECT * FROM performance_schema.setup_objects"),
+    ("setup_threads", "SELECT NAME, ENABLED, HISTORY, PROPERTIES, VOLATILITY, NULL FROM performance_schema.setup_threads"),
+]
 
 # A name for the form, and a statement whose result has its columns.
 SHOW_FORMS = [
@@ -137,7 +156,15 @@ def record_shows():
         out.write("\n".join(lines) + "\n")
 
 
+def record_setup():
+    with open(SETUP, "w") as out:
+        for table, sql in SETUP_ROWS:
+            out.write(f"= {table}\n")
+            out.write(run(sql, "-N", "-B").replace("NULL", "\\N"))
+
+
 record_tables()
 record_shows()
+record_setup()
 with open(PRIVILEGES, "w") as out:
     out.write(run("SHOW PRIVILEGES", "-N", "-r", "-B"))

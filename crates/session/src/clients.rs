@@ -5,15 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use vaquita_exec::context::{Forget, OwnedSums, Sums};
 use vaquita_storage::{Interrupt, InterruptReason, Progress};
 
+use crate::account_sums::{Account, AccountSums, forget};
+use crate::connection_events::ConnectionEvents;
 use crate::counters::{Counts, SessionCounters};
-use crate::statement_events::{ConnectionEvents, DigestStats};
+use crate::statement_events::{KeptLine, StatementEvents};
 
 pub struct Client {
     pub id: u64,
@@ -52,12 +55,17 @@ pub struct Client {
     deadline_ms: AtomicU64,
     /// The server's own: an event, or who runs events.
     in_background: bool,
+    /// Its statements are observed, and have a history: bits of performance_schema.threads.
+    observed: AtomicU8,
 }
 
 /// A command goes on for so long after its client has closed the connection. What is short is done; what waits or computes an answer longer
 /// would only hold its locks, its memory and a core. Statements that change data or schema run to their end, as in MySQL, unless they wait.
 /// MySQL looks each 5 s, where it looks.
 const ABANDONED: Duration = Duration::from_secs(1);
+
+const OBSERVED: u8 = 1;
+const WITH_HISTORY: u8 = 2;
 
 #[derive(Clone, Default)]
 pub struct ClientState {
@@ -129,6 +137,7 @@ impl Client {
             deadline_ms: AtomicU64::new(0),
             hung_up_ms: AtomicU64::new(0),
             in_background: false,
+            observed: AtomicU8::new(OBSERVED | WITH_HISTORY),
         }
     }
 
@@ -186,10 +195,16 @@ impl Client {
     }
 
     /// A command with the text of a statement, which is an event.
-    pub(crate) fn begin_statement(&self, command: &'static str, text: Arc<str>, id: u64, line: Option<&Arc<DigestStats>>) {
+    pub(crate) fn begin_statement(
+        &self,
+        command: &'static str,
+        text: Arc<str>,
+        line: Option<&Arc<KeptLine>>,
+        all: &StatementEvents,
+    ) {
         let mut guarded = self.state.lock();
         let now = self.begin(&mut guarded, command, Some(text.clone()));
-        guarded.events.begin(id, now, &text, line);
+        guarded.events.begin(now, &text, line, all);
     }
 
     fn begin(&self, state: &mut ClientState, command: &'static str, info: Option<Arc<str>>) -> Instant {
@@ -204,6 +219,36 @@ impl Client {
 
     pub(crate) fn with_events<R>(&self, f: impl FnOnce(&mut ConnectionEvents) -> R) -> R {
         f(&mut self.state.lock().events)
+    }
+
+    #[inline]
+    pub fn observed(&self) -> (bool, bool) {
+        let observed = self.observed.load(Ordering::Relaxed);
+        (observed & OBSERVED != 0, observed & WITH_HISTORY != 0)
+    }
+
+    pub fn set_observed(&self, (observed, with_history): (bool, bool)) {
+        let bits = if observed { OBSERVED } else { 0 } | if with_history { WITH_HISTORY } else { 0 };
+        self.observed.store(bits, Ordering::Relaxed);
+    }
+
+    /// The user and the host that it came from, once it has logged in.
+    fn owner(&self) -> Option<Account> {
+        let state = self.state.lock();
+        state.account.as_ref().map(|_| (state.user.clone(), self.host.clone()))
+    }
+
+    /// What it has counted so far.
+    fn owned(&self) -> OwnedSums {
+        let counts = self.counters.all();
+        OwnedSums {
+            connection_id: Some(self.id),
+            account: self.owner(),
+            connections_now: 1,
+            connections: 1,
+            sums: self.with_events(|events| events.sums.clone()),
+            status: counts.list(&counts),
+        }
     }
 
     /// The command's statement changes data or schema.
@@ -344,6 +389,7 @@ struct Connected {
     in_background: usize,
     /// What connections have counted that are gone.
     ended: Counts,
+    ended_by_account: AccountSums,
 }
 
 impl Connected {
@@ -361,6 +407,8 @@ pub struct Clients {
     deadlines: AtomicU64,
     /// A peer has hung up whose session may not have ended yet.
     abandoned: AtomicBool,
+    /// Connections that ended before they had logged in.
+    aborted_connects: AtomicU64,
 }
 
 impl Clients {
@@ -375,13 +423,22 @@ impl Clients {
         let mut connected = self.connected.lock();
         if let Some(client) = connected.by_id.remove(&id) {
             connected.in_background -= usize::from(client.in_background);
-            connected.ended.add(&client.counters.all());
+            if !client.authenticated.load(Ordering::Relaxed) && !client.in_background {
+                self.aborted_connects.fetch_add(1, Ordering::Relaxed);
+            }
+            let (counts, sums) = (client.counters.all(), client.with_events(|events| std::mem::take(&mut events.sums)));
+            connected.ended.add(&counts);
+            connected.ended_by_account.add(client.owner(), &sums, &counts);
         }
     }
 
     /// The most connections there were at once.
     pub fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
+    }
+
+    pub fn aborted_connects(&self) -> u64 {
+        self.aborted_connects.load(Ordering::Relaxed)
     }
 
     pub fn connected(&self) -> usize {
@@ -416,6 +473,41 @@ impl Clients {
         let mut counts = connected.ended.clone();
         connected.by_id.values().for_each(|client| counts.add(&client.counters.all()));
         counts
+    }
+
+    /// What statements, transactions and errors were counted of each connection.
+    pub fn sums_by_connection(&self) -> Vec<OwnedSums> {
+        self.list().iter().map(|client| client.owned()).collect()
+    }
+
+    /// The same of each account, connections that are gone included.
+    pub fn sums_by_account(&self) -> Vec<OwnedSums> {
+        let connected = self.connected.lock();
+        let mut accounts = connected.ended_by_account.list();
+        for client in connected.by_id.values() {
+            let owned = client.owned();
+            let at = accounts.iter().position(|known| known.account == owned.account).unwrap_or_else(|| {
+                accounts.push(OwnedSums { account: owned.account.clone(), ..OwnedSums::default() });
+                accounts.len() - 1
+            });
+            accounts[at].add_all(&owned);
+        }
+        accounts
+    }
+
+    /// The same of all.
+    pub fn all_sums(&self) -> Sums {
+        let connected = self.connected.lock();
+        let mut all = connected.ended_by_account.all();
+        connected.by_id.values().for_each(|client| client.with_events(|events| all.add_all(&events.sums)));
+        all
+    }
+
+    /// Lets such sums begin anew.
+    pub fn forget_sums(&self, what: Forget) {
+        let mut connected = self.connected.lock();
+        connected.ended_by_account.forget(what);
+        connected.by_id.values().for_each(|client| client.with_events(|events| forget(&mut events.sums, what)));
     }
 
     /// FLUSH STATUS: the counts of each session begin anew, and the most connections at once.

@@ -32,6 +32,23 @@ counters! {
     StmtFetch "Com_stmt_fetch",
     StmtPrepare "Com_stmt_prepare",
     StmtReset "Com_stmt_reset",
+    HandlerCommit "Handler_commit",
+    HandlerDelete "Handler_delete",
+    HandlerReadFirst "Handler_read_first",
+    HandlerReadKey "Handler_read_key",
+    HandlerReadLast "Handler_read_last",
+    HandlerReadNext "Handler_read_next",
+    HandlerReadPrev "Handler_read_prev",
+    HandlerReadRndNext "Handler_read_rnd_next",
+    HandlerRollback "Handler_rollback",
+    HandlerUpdate "Handler_update",
+    HandlerWrite "Handler_write",
+    SelectFullJoin "Select_full_join",
+    SelectFullRangeJoin "Select_full_range_join",
+    SelectRange "Select_range",
+    SelectScan "Select_scan",
+    SortRows "Sort_rows",
+    SortScan "Sort_scan",
 }
 
 /// Kinds of statements follow.

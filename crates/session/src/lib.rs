@@ -6,9 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+mod account_sums;
 pub mod accounts;
 pub mod answer;
 pub mod clients;
+mod connection_events;
 pub mod counters;
 pub mod event_end;
 pub mod event_signal;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use vaquita_exec::context::Setup;
+use vaquita_exec::system;
 use vaquita_storage::{Catalog, Engine, Threads};
 use vaquita_types::Value;
 
@@ -33,6 +35,8 @@ pub struct Server {
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
     pub(crate) statement_events: StatementEvents,
+    /// What sets up the performance schema.
+    pub(crate) setup: Setup,
     pub user_locks: UserLocks,
     pub programs: KnownPrograms,
     pub events: EventSignal,
@@ -59,6 +63,7 @@ impl Server {
             catalog,
             statements: StatementCount::new(globals.clone()),
             statement_events: StatementEvents::new(globals.clone()),
+            setup: system::setup::new(),
             user_locks: UserLocks::default(),
             programs: KnownPrograms::default(),
             events: EventSignal::default(),

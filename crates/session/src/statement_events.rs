@@ -1,5 +1,5 @@
 //! Statement events: each statement is counted and timed when it ends, together with those that differ from it in literals only, and with
-//! those of its kind that its connection has run.
+//! those of its kind that its connection has run (`connection_events`).
 //!
 //! A `DigestStats` is a line of events_statements_summary_by_digest. A session keeps the lines of the statements that it repeats, and finds
 //! them again without a lock.
@@ -10,23 +10,25 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use vaquita_exec::context::{Bucket, DigestInfo, StatementDigest, StatementEvent, StatementSample, StatementSums, Work};
+use vaquita_exec::context::{Bucket, DigestInfo, StatementDigest, StatementSample, StatementSums, Work};
 use vaquita_parser::{ParserOptions, StatementKind, digest};
 use vaquita_plan::settings::PlanSettings;
+use vaquita_types::memory::{self, BLOCK_BYTES_MIN};
 
 use crate::variables::{Globals, Var};
 
 /// Connections that count the same statements at once do so in different places.
 const STRIPES: usize = 4;
-/// Events of a connection that events_statements_history has.
-const HISTORY_EVENTS: usize = 10;
 /// Of longer statements the beginning is read for their digest.
 const LONG_BYTES: usize = 4 << 10;
 const BEGINNING_BYTES: usize = 1 << 10;
+/// What a line takes without its texts, for the server's account of memory.
+const LINE_BYTES: usize = 4 << 10;
+/// Numbers of statements that a connection takes at once, so that connections seldom meet there.
+const IDS_AT_ONCE: u64 = 64;
 /// What stands for the rows of VALUES behind the first.
 const MORE_ROWS: &str = "/* , ... */";
 
@@ -54,6 +56,27 @@ pub struct DigestStats {
     digest: Option<StatementDigest>,
     /// Events that have no line count for their kind alone.
     line: Option<Striped<Line>>,
+    /// In the server's account.
+    bytes: usize,
+}
+
+impl Drop for DigestStats {
+    fn drop(&mut self) {
+        memory::freed(self.bytes);
+    }
+}
+
+/// A line as one session keeps it: its uses are counted apart from those of other sessions, which run on other cores.
+pub struct KeptLine(Arc<DigestStats>);
+
+impl KeptLine {
+    pub fn kind(&self) -> Option<StatementKind> {
+        self.0.kind
+    }
+
+    pub fn digest(&self) -> Option<&StatementDigest> {
+        self.0.digest.as_ref()
+    }
 }
 
 #[derive(Default)]
@@ -132,28 +155,24 @@ pub struct StatementEvents {
     digests: Mutex<HashMap<Key, Arc<DigestStats>>>,
     /// Those that found no place (`true`) and those without a digest, by kind.
     others: Mutex<HashMap<(bool, usize), Arc<DigestStats>>>,
-    /// Of connections that are gone.
-    kinds: Mutex<KindSums>,
     last_id: AtomicU64,
 }
 
 impl StatementEvents {
     pub fn new(globals: Arc<Globals>) -> StatementEvents {
-        StatementEvents {
-            globals,
-            digests: Mutex::default(),
-            others: Mutex::default(),
-            kinds: Mutex::default(),
-            last_id: AtomicU64::new(0),
-        }
+        StatementEvents { globals, digests: Mutex::default(), others: Mutex::default(), last_id: AtomicU64::new(0) }
     }
 
     /// Where the statement is counted. `verb` is what MySQL puts before the digest of a prepared one.
-    pub fn line_of(&self, (verb, sql): (&str, &[u8]), settings: &PlanSettings, kind: StatementKind) -> Arc<DigestStats> {
+    pub fn line_of(&self, (verb, sql): (&str, &[u8]), settings: &PlanSettings, kind: StatementKind) -> Arc<KeptLine> {
         let text = digest_text(sql, &settings.parser_options());
         if text.is_empty() {
             return self.without_digest(Some(kind));
         }
+        Arc::new(KeptLine(self.digest_of((verb, &text), settings, kind)))
+    }
+
+    fn digest_of(&self, (verb, text): (&str, &str), settings: &PlanSettings, kind: StatementKind) -> Arc<DigestStats> {
         let text = format!("{verb}{text}");
         let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         let key = Key { database: settings.current_database.as_deref().map(Arc::from), digest: hash };
@@ -162,42 +181,50 @@ impl StatementEvents {
         if let Some(known) = digests.get(&key) {
             return known.clone();
         }
-        if digests.len() >= places {
+        let text_bytes = self.globals.number(Var::PerformanceSchemaMaxDigestLength) as usize;
+        let bytes = LINE_BYTES + text.len().min(text_bytes) + self.text_bytes_max();
+        if digests.len() >= places || memory::ask(BLOCK_BYTES_MIN + bytes).is_err() {
             drop(digests);
             return self.other(true, Some(kind));
         }
-        let text_bytes = self.globals.number(Var::PerformanceSchemaMaxDigestLength) as usize;
+        memory::allocated(bytes);
         let digest = StatementDigest {
             database: key.database.clone(),
             digest: hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
             text: shortened(&text.into(), text_bytes),
         };
-        let stats = Arc::new(DigestStats { kind: Some(kind), digest: Some(digest), line: Some(Striped::new()) });
+        let stats = Arc::new(DigestStats { kind: Some(kind), digest: Some(digest), line: Some(Striped::new()), bytes });
         digests.insert(key, stats.clone());
         stats
     }
 
     /// Of what is no statement, the kind is not known either.
-    pub fn without_digest(&self, kind: Option<StatementKind>) -> Arc<DigestStats> {
-        self.other(false, kind)
+    pub fn without_digest(&self, kind: Option<StatementKind>) -> Arc<KeptLine> {
+        Arc::new(KeptLine(self.other(false, kind)))
     }
 
     fn other(&self, has_line: bool, kind: Option<StatementKind>) -> Arc<DigestStats> {
         let mut others = self.others.lock();
         others
             .entry((has_line, place_of(kind)))
-            .or_insert_with(|| Arc::new(DigestStats { kind, digest: None, line: has_line.then(Striped::new) }))
+            .or_insert_with(|| Arc::new(DigestStats { kind, digest: None, line: has_line.then(Striped::new), bytes: 0 }))
             .clone()
     }
 
-    pub fn next_id(&self) -> u64 {
-        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    pub fn next_ids(&self) -> std::ops::Range<u64> {
+        let first = self.last_id.fetch_add(IDS_AT_ONCE, Ordering::Relaxed) + 1;
+        first..first + IDS_AT_ONCE
     }
 
-    fn count(&self, stats: &DigestStats, ended: &Ended<'_>) {
-        let Some(line) = &stats.line else { return };
+    /// Bytes of a statement's text that are kept.
+    pub fn text_bytes_max(&self) -> usize {
+        self.globals.number(Var::PerformanceSchemaMaxSqlTextLength) as usize
+    }
+
+    pub fn count(&self, line: &KeptLine, ended: &Ended<'_>) {
+        let Some(line) = &line.0.line else { return };
         let limits = Limits {
-            text_bytes: self.globals.number(Var::PerformanceSchemaMaxSqlTextLength) as usize,
+            text_bytes: self.text_bytes_max(),
             sample_age_us: self.globals.number(Var::PerformanceSchemaMaxDigestSampleAge).saturating_mul(1_000_000),
         };
         line.of(ended.connection_id).lock().add(ended, &limits);
@@ -217,22 +244,6 @@ impl StatementEvents {
         info(None, without_place).into_iter().chain(lines).collect()
     }
 
-    /// A connection is gone.
-    pub fn keep_kinds(&self, connection: &mut ConnectionEvents) {
-        self.kinds.lock().add_all(&std::mem::take(&mut connection.kinds));
-    }
-
-    /// Sums of the kinds that connections have run which are gone.
-    pub fn kinds_of_the_gone(&self) -> KindSums {
-        let mut all = KindSums::default();
-        all.add_all(&self.kinds.lock());
-        all
-    }
-
-    pub fn forget_kinds_of_the_gone(&self) {
-        self.kinds.lock().0.clear();
-    }
-
     /// Lines that no session keeps are gone, the others begin anew.
     pub fn forget_digests(&self) {
         let mut digests = self.digests.lock();
@@ -242,24 +253,6 @@ impl StatementEvents {
                 line.each(|line| *line = Line::default());
             }
         }
-    }
-}
-
-/// Sums of the kinds of which there were any.
-#[derive(Default)]
-pub struct KindSums(pub Vec<(Option<StatementKind>, StatementSums)>);
-
-impl KindSums {
-    fn of(&mut self, kind: Option<StatementKind>) -> &mut StatementSums {
-        let at = self.0.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.0.push((kind, StatementSums::default()));
-            self.0.len() - 1
-        });
-        &mut self.0[at].1
-    }
-
-    fn add_all(&mut self, other: &KindSums) {
-        other.0.iter().for_each(|(kind, sums)| self.of(*kind).add_all(sums));
     }
 }
 
@@ -283,134 +276,10 @@ fn digest_text(sql: &[u8], options: &ParserOptions) -> String {
 }
 
 /// At most so many bytes, whole characters, and `...` if something is missing.
-fn shortened(text: &Arc<str>, bytes_max: usize) -> Arc<str> {
+pub fn shortened(text: &Arc<str>, bytes_max: usize) -> Arc<str> {
     if text.len() <= bytes_max {
         return text.clone();
     }
     let end = text.floor_char_boundary(bytes_max.saturating_sub(3));
     format!("{}...", text.get(..end).unwrap_or_default()).into()
-}
-
-/// The events of one connection, which others read.
-#[derive(Default)]
-pub struct ConnectionEvents {
-    /// How many there were, the running one included.
-    number: u64,
-    /// The last ones: number n is at n modulo its size, which leaves a place for the one that runs.
-    events: Vec<Event>,
-    kinds: KindSums,
-}
-
-const EVENTS: usize = HISTORY_EVENTS + 1;
-
-/// A statement that runs or has ended.
-#[derive(Default)]
-struct Event {
-    /// 0: none, or it is not to be shown any more.
-    number: u64,
-    statement_id: u64,
-    began: Option<Instant>,
-    text: Option<Arc<str>>,
-    stats: Option<Arc<DigestStats>>,
-    /// `None` while it runs.
-    wait_ns: Option<u64>,
-    error: Option<Box<Failure>>,
-    work: Work,
-}
-
-/// Number, SQLSTATE and message of an error.
-pub type Failure = (u16, String, String);
-
-impl ConnectionEvents {
-    pub fn begin(&mut self, statement_id: u64, began: Instant, text: &Arc<str>, stats: Option<&Arc<DigestStats>>) {
-        if self.events.is_empty() {
-            self.events.resize_with(EVENTS, Event::default);
-        }
-        self.number += 1;
-        let number = self.number;
-        let Some(event) = self.running() else { return };
-        event.number = number;
-        event.statement_id = statement_id;
-        event.began = Some(began);
-        event.text = Some(text.clone());
-        event.stats = stats.cloned();
-        event.wait_ns = None;
-        event.error = None;
-    }
-
-    fn running(&mut self) -> Option<&mut Event> {
-        self.events.get_mut(self.number as usize % EVENTS)
-    }
-
-    /// What runs is known by now.
-    pub fn identify(&mut self, stats: &Arc<DigestStats>) {
-        if let Some(event) = self.running() {
-            event.stats = Some(stats.clone());
-        }
-    }
-
-    /// It took so long, having begun so many microseconds after 1970.
-    pub fn end(
-        &mut self,
-        connection_id: u64,
-        (wait_ns, began_us): (u64, u64),
-        (work, error): (&Work, Option<Box<Failure>>),
-        all: &StatementEvents,
-    ) {
-        let Some(event) = self.events.get_mut(self.number as usize % EVENTS) else { return };
-        event.work = *work;
-        event.error = error;
-        event.wait_ns = Some(wait_ns);
-        let stats = event.stats.get_or_insert_with(|| all.without_digest(None));
-        let bucket = Bucket::of(wait_ns);
-        self.kinds.of(stats.kind).add(wait_ns, bucket, work);
-        all.count(stats, &Ended { connection_id, text: event.text.as_ref(), wait_ns, bucket, began_us, work });
-    }
-
-    pub fn add_kinds_to(&self, all: &mut KindSums) {
-        all.add_all(&self.kinds);
-    }
-
-    pub fn forget_kinds(&mut self) {
-        self.kinds.0.clear();
-    }
-
-    /// What runs, or ran last.
-    pub fn current(&self, connection_id: u64, server_began: Instant) -> Option<StatementEvent> {
-        let event = self.events.get(self.number as usize % EVENTS)?;
-        (event.number != 0).then(|| event.shown(connection_id, server_began))
-    }
-
-    /// The oldest first.
-    pub fn history(&self, connection_id: u64, server_began: Instant) -> Vec<StatementEvent> {
-        let mut ended: Vec<&Event> = self.events.iter().filter(|event| event.number != 0 && event.wait_ns.is_some()).collect();
-        ended.sort_by_key(|event| event.number);
-        let first = ended.len().saturating_sub(HISTORY_EVENTS);
-        ended.iter().skip(first).map(|event| event.shown(connection_id, server_began)).collect()
-    }
-
-    pub fn forget_history(&mut self) {
-        self.events.iter_mut().filter(|event| event.wait_ns.is_some()).for_each(|event| event.number = 0);
-    }
-}
-
-impl Event {
-    fn shown(&self, connection_id: u64, server_began: Instant) -> StatementEvent {
-        let digest = self.stats.as_ref().and_then(|stats| stats.digest.clone());
-        let began = self.began.unwrap_or(server_began);
-        StatementEvent {
-            connection_id,
-            number: self.number,
-            statement_id: self.statement_id,
-            kind: self.stats.as_ref().and_then(|stats| stats.kind),
-            start_ns: began.saturating_duration_since(server_began).as_nanos() as u64,
-            wait_ns: self.wait_ns.unwrap_or_else(|| began.elapsed().as_nanos() as u64),
-            ended: self.wait_ns.is_some(),
-            text: self.text.clone(),
-            database: digest.as_ref().and_then(|digest| digest.database.clone()),
-            digest,
-            error: self.error.as_deref().cloned(),
-            work: if self.wait_ns.is_some() { self.work } else { Work::default() },
-        }
-    }
 }

@@ -6,6 +6,7 @@
 //!
 //! The transaction is in a cell: a scan reads through it while the statement that drives the scan writes through it.
 
+mod calls;
 mod column_value;
 mod frame;
 mod links;
@@ -15,7 +16,9 @@ mod program;
 mod ranks;
 mod rows;
 mod server;
+mod setup;
 mod statement_events;
+mod transaction_events;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -52,9 +55,16 @@ pub use server::{
     TableGrantInfo, VariableScope, WarningInfo, thread_id,
 };
 
+pub use calls::{CALLS, Call, Calls};
+pub(crate) use setup::is_yes;
+pub use setup::{Observed, SETUP_ROWS_MAX, Setup, SetupRows};
 pub use statement_events::{
-    Bucket, Counted, DigestInfo, Histogram, StatementDigest, StatementEvent, StatementEvents, StatementSample, StatementSums,
-    Work, bucket_bounds,
+    Bucket, Counted, DigestInfo, Forget, Histogram, StatementDigest, StatementEvent, StatementEvents, StatementSample,
+    StatementSums, Work, bucket_bounds,
+};
+pub use transaction_events::{
+    Characteristics, ErrorSums, OwnedSums, SavepointCounts, Sums, TimeSums, TransactionEvent, TransactionState, TransactionSums,
+    XaEvent,
 };
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
@@ -109,6 +119,8 @@ pub struct Execution<'a> {
     pub(crate) memory_bytes: Cell<usize>,
     /// Rows that scans have looked at.
     pub(crate) examined: Cell<u64>,
+    /// What was asked of tables.
+    pub calls: Calls,
     /// What the server counts of it.
     reserve: Reserve,
     /// Scans leave out what the transaction has written.
@@ -179,6 +191,7 @@ impl<'a> Execution<'a> {
             measures: None,
             memory_bytes: Cell::new(0),
             examined: Cell::new(0),
+            calls: Calls::default(),
             reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),
             part: None,
@@ -202,8 +215,11 @@ impl<'a> Execution<'a> {
 
     /// A scan looks at a row.
     #[inline]
-    pub(crate) fn examine(&self) {
+    pub(crate) fn examine(&self, call: Option<Call>) {
         self.examined.set(self.examined.get() + 1);
+        if let Some(call) = call {
+            self.calls.add(call, 1);
+        }
     }
 
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.

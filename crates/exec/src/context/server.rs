@@ -8,11 +8,12 @@ use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{SessionCatalog, StageProgress};
-use vaquita_types::errno::ER_VIEW_INVALID;
+use vaquita_types::errno::{ER_TABLEACCESS_DENIED_ERROR, ER_VIEW_INVALID};
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result};
 
+use super::setup::Setup;
 use super::statement_events::StatementEvents;
 
 /// All that information_schema.COLUMNS may say of a column.
@@ -44,6 +45,8 @@ pub struct ProcessInfo {
     pub connection_type: &'static str,
     /// Of a DDL statement.
     pub stage: Option<StageProgress>,
+    /// Its statements are observed, and have a history.
+    pub observed: (bool, bool),
 }
 
 /// A lock that a session holds, or waits for, outside its transaction: a line of performance_schema.metadata_locks.
@@ -139,6 +142,23 @@ pub trait ServerInfo {
     /// What performance_schema tells of statements.
     fn statement_events(&self) -> Option<&dyn StatementEvents> {
         None
+    }
+
+    /// What sets up the performance schema.
+    fn setup(&self) -> Option<&Setup> {
+        None
+    }
+
+    /// Error 1142: nobody may do that with a table of performance_schema.
+    fn denied(&self, privilege: &str, table: &str) -> Error {
+        let account = self.current_account();
+        let (user, host) = account.rsplit_once('@').unwrap_or((&account, ""));
+        Error::new(&ER_TABLEACCESS_DENIED_ERROR, &[&privilege, &user, &host, &table])
+    }
+
+    /// UPDATE of performance_schema.threads: whether the thread's statements are observed, and have a history. False: it is gone.
+    fn observe_thread(&self, _thread_id: u64, _observed: (bool, bool)) -> bool {
+        false
     }
 
     /// Whether the session has EVENT there.

@@ -5,19 +5,38 @@ use std::sync::Arc;
 
 use vaquita_parser::StatementKind;
 
+use super::transaction_events::{OwnedSums, Sums, TransactionEvent};
+
 /// Who has counted.
 pub trait StatementEvents {
     /// The lines of digests, the oldest first; before them one for the statements that found no place.
     fn digests(&self) -> Vec<DigestInfo>;
-    /// Sums of each kind of which there were any; `None`: what is no statement.
-    fn kinds(&self) -> Vec<(Option<StatementKind>, StatementSums)>;
+    /// Sums of the server.
+    fn all(&self) -> Sums;
+    /// Of each connection.
+    fn by_connection(&self) -> Vec<OwnedSums>;
+    /// Of each account, connections that are gone included.
+    fn by_account(&self) -> Vec<OwnedSums>;
     /// Of each connection the statement that runs, or the last one.
     fn current(&self) -> Vec<StatementEvent>;
     /// Of each connection the last ones that have ended.
     fn history(&self) -> Vec<StatementEvent>;
-    fn forget_digests(&self);
-    fn forget_kinds(&self);
-    fn forget_history(&self);
+    fn transactions(&self) -> Vec<TransactionEvent>;
+    fn transaction_history(&self) -> Vec<TransactionEvent>;
+    fn forget(&self, what: Forget);
+}
+
+/// What TRUNCATE of a table of performance_schema lets begin anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forget {
+    Digests,
+    Kinds,
+    StatementHistory,
+    Transactions,
+    TransactionHistory,
+    Errors,
+    /// Accounts without connections.
+    Accounts,
 }
 
 /// What is counted of a statement, in the order of MySQL's columns.
@@ -228,8 +247,12 @@ pub struct StatementSample {
 #[derive(Clone, Debug)]
 pub struct StatementEvent {
     pub connection_id: u64,
-    /// Of this connection, from 1 on.
+    /// Among the events of this connection, from 1 on.
     pub number: u64,
+    /// The last event in its course; `None` while it runs.
+    pub end_number: Option<u64>,
+    /// The transaction that it is part of.
+    pub transaction: Option<u64>,
     /// Of the server.
     pub statement_id: u64,
     pub kind: Option<StatementKind>,
@@ -237,7 +260,6 @@ pub struct StatementEvent {
     pub start_ns: u64,
     /// Until now if it still runs.
     pub wait_ns: u64,
-    pub ended: bool,
     pub text: Option<Arc<str>>,
     pub digest: Option<StatementDigest>,
     pub database: Option<Arc<str>>,

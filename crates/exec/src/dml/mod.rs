@@ -6,6 +6,7 @@ mod change;
 mod delete;
 pub(crate) mod group_numbers;
 pub(crate) mod insert;
+mod setup;
 pub(crate) mod stored_exprs;
 mod stream;
 mod update;
@@ -63,6 +64,13 @@ fn change(plan: &Plan, statement: &Execution<'_>) -> Result<Changed> {
     };
     evaluate_early(early, statement)?;
     match plan {
+        Plan::Insert(insert) if setup::holds(&insert.table) => setup::insert(insert, statement),
+        Plan::Update(update) if update.targets.iter().any(|target| setup::holds(&target.table)) => {
+            setup::update(update, statement)
+        }
+        Plan::Delete(delete) if delete.targets.iter().any(|target| setup::holds(&target.table)) => {
+            setup::delete(delete, statement)
+        }
         Plan::Insert(insert) => insert::run(insert, statement),
         Plan::Update(update) => update::run(update, statement),
         Plan::Delete(delete) => delete::run(delete, statement),

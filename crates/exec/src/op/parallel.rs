@@ -26,7 +26,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use super::scan::scan_ranges;
-use crate::context::{Execution, Frame, Measures, Part, SessionEnv};
+use crate::context::{Call, Execution, Frame, Measures, Part, SessionEnv};
 
 /// Morsels for each thread.
 const MORSELS: u64 = 16;
@@ -107,7 +107,10 @@ pub fn run_morsels<T: Send>(
         examined: AtomicU64::new(0),
     };
     let results = helpers.run("scan", || shared.work(&work));
-    statement.examined.set(statement.examined.get() + shared.examined.load(Ordering::Relaxed));
+    let examined = shared.examined.load(Ordering::Relaxed);
+    statement.examined.set(statement.examined.get() + examined);
+    // Scans of whole tables are what is divided, for the most part.
+    statement.calls.add(Call::ReadRndNext, examined);
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
         return Ok(None);

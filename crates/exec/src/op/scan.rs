@@ -30,7 +30,7 @@ use self::lock::Newcomers;
 use super::key_table::KeyTable;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
-use crate::context::{Execution, Ranks};
+use crate::context::{Call, Calls, Execution, Ranks};
 
 pub struct TableScan<'p> {
     scan: &'p Scan,
@@ -82,6 +82,8 @@ pub struct TableScan<'p> {
     keep: Keep,
     /// If it is one of several threads that divide a table.
     pace: Option<Pace>,
+    /// What a row is counted as.
+    row_call: Option<Call>,
 }
 
 /// A statement that wants one row must not read many.
@@ -123,6 +125,7 @@ impl<'p> TableScan<'p> {
             local_slots: Vec::new(),
             keep: Keep::All,
             pace: None,
+            row_call: row_call(&scan.path),
         }
     }
 
@@ -138,6 +141,29 @@ impl<'p> TableScan<'p> {
 
     pub fn of_partition(scan: &'p Scan, partition: Arc<Table>) -> TableScan<'p> {
         TableScan { partition: Some(partition), ..TableScan::new(scan) }
+    }
+}
+
+/// What a row of the scan is counted as.
+fn row_call(path: &AccessPath) -> Option<Call> {
+    match path {
+        AccessPath::Full { reverse: false } => Some(Call::ReadRndNext),
+        AccessPath::Range { reverse: false, .. } => Some(Call::ReadNext),
+        AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. } => Some(Call::ReadPrev),
+        AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => None,
+    }
+}
+
+/// The opening of a scan, which finds its first row by a key, in so many ranges.
+fn count_opening(path: &AccessPath, ranges: usize, calls: &Calls) {
+    match path {
+        AccessPath::Full { reverse } => {
+            calls.add(Call::ReadKey, 1);
+            calls.add(if *reverse { Call::ReadLast } else { Call::ReadFirst }, 1);
+        }
+        AccessPath::Range { .. } => calls.add(Call::ReadKey, ranges as u64),
+        AccessPath::Point { .. } => calls.add(Call::ReadKey, 1),
+        AccessPath::FullText { .. } | AccessPath::System => {}
     }
 }
 
@@ -194,6 +220,7 @@ impl Operator for TableScan<'_> {
                 self.met = self.scan.repeats_rows(self.ranges.len()).then(KeyTable::new);
             }
         }
+        count_opening(&self.scan.path, self.ranges.len(), &statement.calls);
         if self.lock.is_some() {
             self.choose_order(frame);
         }
@@ -296,7 +323,7 @@ impl TableScan<'_> {
         let Some(table) = self.table.take() else { return Ok(false) };
         let found = if self.lock.is_none() { self.advance(&table, frame) } else { self.advance_locked(&table, frame) };
         if matches!(found, Ok(true)) {
-            frame.statement.examine();
+            frame.statement.examine(self.row_call);
         }
         self.table = Some(table);
         found
@@ -311,7 +338,7 @@ impl TableScan<'_> {
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while !self.is_at_pause() && self.advance(table, frame)? {
-            frame.statement.examine();
+            frame.statement.examine(self.row_call);
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
@@ -337,7 +364,7 @@ impl TableScan<'_> {
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
         let mut rows = 0;
         while self.advance(table, frame)? {
-            frame.statement.examine();
+            frame.statement.examine(self.row_call);
             frame.statement.interrupt.check_in_turn()?;
             let matches = self.is_match(table, frame, false)?;
             match self.lock {

@@ -17,8 +17,7 @@ use vaquita_types::{Result, Value};
 use super::overflow::Overflow;
 use super::slots::refills;
 use super::{Builder, Frame, Operator, Pulse, key, limit};
-use crate::context::Execution;
-use crate::context::Rows;
+use crate::context::{Call, Execution, Rows};
 use crate::op::parallel;
 
 /// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
@@ -122,6 +121,7 @@ impl Operator for Sort<'_> {
             self.runs.push(run);
         }
         self.order.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        frame.statement.calls.add(Call::SortRows, self.order.len() as u64);
         self.at = usize::try_from(skip).unwrap_or(usize::MAX);
         self.skipped += skip.min(self.order.len() as u64);
         Ok(())

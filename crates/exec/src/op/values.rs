@@ -79,18 +79,21 @@ impl Operator for RowCount<'_> {
 pub struct SystemScan<'p> {
     scan: &'p Scan,
     rows: std::vec::IntoIter<Vec<Value>>,
+    /// How many rows it has looked at.
+    row: u64,
     pulse: Pulse,
 }
 
 impl<'p> SystemScan<'p> {
     pub fn new(scan: &'p Scan) -> SystemScan<'p> {
-        SystemScan { scan, rows: Vec::new().into_iter(), pulse: Pulse::default() }
+        SystemScan { scan, rows: Vec::new().into_iter(), row: 0, pulse: Pulse::default() }
     }
 }
 
 impl Operator for SystemScan<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.rows = crate::system::rows(self.scan, frame.statement, &frame.cx())?.into_iter();
+        self.row = 0;
         Ok(())
     }
 
@@ -99,6 +102,10 @@ impl Operator for SystemScan<'_> {
             self.pulse.beat(frame)?;
             for &(position, slot) in &self.scan.columns {
                 frame.slots[slot] = row.get_mut(position).map(std::mem::take).unwrap_or_default();
+            }
+            self.row += 1;
+            if let Some(slot) = self.scan.key_slot {
+                frame.slots[slot] = Value::Bytes(self.row.to_be_bytes().into());
             }
             if frame.all_true(&self.scan.filter)? {
                 return Ok(true);

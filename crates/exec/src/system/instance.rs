@@ -3,7 +3,7 @@
 use vaquita_storage::{Stage, StageProgress};
 use vaquita_types::Result;
 
-use super::row::{NULL, row};
+use super::row::{NULL, row, yes_no};
 use super::{Row, SystemContext};
 use crate::context::{ProcessInfo, VariableScope};
 
@@ -43,8 +43,8 @@ pub fn threads(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             p.info.clone(),
             NULL,
             NULL,
-            "YES",
-            "YES",
+            yes_no(p.observed.0),
+            yes_no(p.observed.1),
             p.connection_type,
             NULL,
             "USR_default",

@@ -1,24 +1,22 @@
 //! System tables about statements: digests, kinds, how long they took, the last ones of each connection.
 
-use std::collections::HashMap;
-
 use vaquita_parser::StatementKind;
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, cell, row};
-use super::{Row, SystemContext};
-use crate::context::{Histogram, ServerInfo, StatementEvent, StatementEvents, StatementSums, bucket_bounds, thread_id};
+use super::{Row, SystemContext, setup};
+use crate::context::{Forget, Histogram, ServerInfo, StatementEvent, StatementEvents, StatementSums, bucket_bounds, thread_id};
 
 /// What MySQL cuts messages to.
 const MESSAGE_CHARS_MAX: usize = 128;
-const PS_PER_NS: u64 = 1000;
+pub const PS_PER_NS: u64 = 1000;
 
 fn events<'a>(cx: &SystemContext<'a>) -> Option<&'a dyn StatementEvents> {
     cx.statement.server.statement_events()
 }
 
 /// Columns of sums, from COUNT_STAR to COUNT_SECONDARY.
-fn sums_of(row: &mut Row, sums: &StatementSums) {
+pub fn sums_of(row: &mut Row, sums: &StatementSums) {
     let average = if sums.count == 0 { 0 } else { sums.wait_ns * PS_PER_NS / sums.count };
     let waits = [sums.wait_ns * PS_PER_NS, sums.wait_ns_min * PS_PER_NS, average, sums.wait_ns_max * PS_PER_NS];
     row.push(cell(sums.count));
@@ -54,30 +52,10 @@ pub fn summary_by_digest(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 }
 
 /// `statement/sql/select`, as the counter `Com_select`.
-fn event_name(kind: Option<StatementKind>) -> String {
+pub fn event_name(kind: Option<StatementKind>) -> String {
     let counter = kind.map_or("", |kind| kind.facts().counter);
     let name = counter.strip_prefix("Com_").unwrap_or("error");
     format!("statement/sql/{name}")
-}
-
-pub fn summary_global(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let counted = events(cx).map(StatementEvents::kinds).unwrap_or_default();
-    let mut names: Vec<String> = Vec::new();
-    let mut sums: HashMap<String, StatementSums> = HashMap::new();
-    for kind in StatementKind::ALL.iter().copied().map(Some).chain([None]) {
-        let name = event_name(kind);
-        let known = sums.entry(name.clone()).or_insert_with(|| {
-            names.push(name);
-            StatementSums::default()
-        });
-        counted.iter().filter(|(counted, _)| *counted == kind).for_each(|(_, sums)| known.add_all(sums));
-    }
-    let line = |name: String| {
-        let mut row = row![name.as_str()];
-        sums_of(&mut row, &sums[&name]);
-        row
-    };
-    Ok(names.into_iter().map(line).collect())
 }
 
 /// Columns from BUCKET_NUMBER on, for each bucket.
@@ -94,7 +72,7 @@ fn buckets(histogram: &Histogram) -> Vec<Row> {
 
 pub fn histogram_global(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut all = StatementSums::default();
-    events(cx).map(StatementEvents::kinds).unwrap_or_default().iter().for_each(|(_, sums)| all.add_all(sums));
+    events(cx).map(StatementEvents::all).unwrap_or_default().kinds.iter().for_each(|(_, sums)| all.add_all(sums));
     Ok(buckets(&all.histogram))
 }
 
@@ -128,7 +106,7 @@ fn event_row(event: &StatementEvent) -> Row {
     let mut row = row![
         thread_id(event.connection_id),
         event.number,
-        event.ended.then_some(event.number),
+        event.end_number,
         event_name(event.kind),
         NULL,
         start,
@@ -152,7 +130,8 @@ fn event_row(event: &StatementEvent) -> Row {
         event.error.as_ref().map(|(.., text)| message(text)),
     ]);
     row.extend(counts);
-    row.extend(row![NULL, NULL, 0u64, event.statement_id, 0u64, 0u64, 0u64, "PRIMARY"]);
+    let nesting = event.transaction.map(|_| "TRANSACTION");
+    row.extend(row![event.transaction, nesting, 0u64, event.statement_id, 0u64, 0u64, 0u64, "PRIMARY"]);
     row
 }
 
@@ -176,12 +155,23 @@ pub fn may_be_emptied(table: &str) -> bool {
 
 /// TRUNCATE of a table of performance_schema.
 pub fn empty(table: &str, server: &dyn ServerInfo) {
-    let Some(events) = server.statement_events() else { return };
-    match table.to_ascii_lowercase().as_str() {
-        "events_statements_summary_by_digest" | "events_statements_histogram_by_digest" => events.forget_digests(),
-        "events_statements_summary_global_by_event_name" | "events_statements_histogram_global" => events.forget_kinds(),
-        "events_statements_history" => events.forget_history(),
-        // It counts nothing here, or what runs.
-        _ => {}
+    let table = table.to_ascii_lowercase();
+    if let "setup_actors" | "setup_objects" = table.as_str() {
+        return setup::empty(server, &table);
     }
+    let Some(events) = server.statement_events() else { return };
+    let is = |start: &str, end: &str| table.starts_with(start) && table.ends_with(end);
+    let what = match table.as_str() {
+        "events_statements_summary_by_digest" | "events_statements_histogram_by_digest" => Forget::Digests,
+        "events_statements_histogram_global" => Forget::Kinds,
+        "events_statements_history" => Forget::StatementHistory,
+        "events_transactions_history" => Forget::TransactionHistory,
+        "accounts" | "users" | "hosts" => Forget::Accounts,
+        _ if is("events_statements_summary_", "_by_event_name") => Forget::Kinds,
+        _ if is("events_transactions_summary_", "_by_event_name") => Forget::Transactions,
+        _ if is("events_errors_summary_", "_by_error") => Forget::Errors,
+        // It counts nothing here, or what runs.
+        _ => return,
+    };
+    events.forget(what);
 }

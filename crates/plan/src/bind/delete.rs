@@ -4,7 +4,7 @@ use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
 use super::through_view::Changing;
-use super::update::{check_ordered, several};
+use super::update::{check_ordered, is_setup, several};
 use super::{Binder, Clause, Source};
 use crate::node::{DeletePlan, DeleteTarget, Plan};
 use crate::uses::{DELETE, SELECT};
@@ -76,7 +76,7 @@ impl Binder<'_> {
             let rel = &self.frame().relations[relation];
             let target = match &rel.source {
                 _ if rel.view.is_some() => self.deleted_through_view(relation)?,
-                Source::Base(table) if !table.indexes.is_empty() => Changing { relation, view: None },
+                Source::Base(table) if !table.indexes.is_empty() || is_setup(table) => Changing { relation, view: None },
                 _ => return Err(self.not_updatable(relation)),
             };
             self.note_deletion(target, DELETE);

@@ -58,7 +58,7 @@ impl Binder<'_> {
             }
         };
         into.note_table(self, actions)?;
-        if into.table.indexes.is_empty() {
+        if into.table.indexes.is_empty() && !super::update::is_setup(&into.table) {
             return Err(Error::new(&errno::ER_NON_INSERTABLE_TABLE, &[&into.table.name, &"INSERT"]));
         }
         Ok(into)

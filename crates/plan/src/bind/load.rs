@@ -33,6 +33,9 @@ impl Binder<'_> {
         self.operation = "LOAD";
         let into = self.insert_target(&load.table, INSERT, None, false)?;
         let table = into.table.clone();
+        if table.indexes.is_empty() {
+            return Err(Error::new(&errno::ER_NON_INSERTABLE_TABLE, &[&table.name, &"LOAD"]));
+        }
         let targets = self.load_targets(&load.columns, &into)?;
         if !fields_have_ends && targets.iter().any(|target| matches!(target, LoadTarget::UserVar(_))) {
             return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));

@@ -29,8 +29,7 @@ impl Binder<'_> {
         let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
         let several = several(tree.as_ref());
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
-        let mut targets = self.update_targets(update)?;
-        targets.retain(|target| !self.is_setup(target.relation));
+        let targets = self.update_targets(update)?;
         self.mark_targets(&targets);
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
@@ -42,7 +41,6 @@ impl Binder<'_> {
             let value = self.assigned(&assignment.value, &table, relation, column)?;
             assignments.push((relation, Assignment { column, value }));
         }
-        assignments.retain(|(relation, _)| !self.is_setup(*relation));
         self.refuse_moving_twice(&assignments, &targets)?;
         let filter = match &update.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
@@ -78,11 +76,6 @@ impl Binder<'_> {
         let Some(part) = bound? else { return Err(Error::internal("no table to change")) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         Ok(Some(part.tree))
-    }
-
-    fn is_setup(&self, relation: usize) -> bool {
-        let relation = self.frames.last().and_then(|frame| frame.relations.get(relation));
-        relation.is_some_and(|relation| matches!(&relation.source, Source::Base(table) if is_setup(table)))
     }
 
     /// The relations that SET names, in the order of FROM. Error 1393: one view has several of them.
@@ -128,7 +121,7 @@ impl Binder<'_> {
             });
             let partitions = &frame.relations[*relation].partitions;
             let divides = partitions.as_ref().is_some_and(|p| p.function.columns.contains(&assignment.column));
-            let moves = divides || table.clustered().parts.iter().any(|part| part.column == column);
+            let moves = divides || !table.indexes.is_empty() && table.clustered().parts.iter().any(|part| part.column == column);
             let Some((other, other_alias)) = other.filter(|_| moves) else {
                 continue;
             };
@@ -249,9 +242,9 @@ impl Binder<'_> {
     }
 }
 
-/// What sets up the performance schema: it may be changed, and has no rows here.
-fn is_setup(table: &TableDef) -> bool {
-    table.database == "performance_schema" && table.name.starts_with("setup_")
+/// What sets up the performance schema: its rows are no table's of storage, and may be changed.
+pub(super) fn is_setup(table: &TableDef) -> bool {
+    table.database == "performance_schema" && (table.name.starts_with("setup_") || table.name == "threads")
 }
 
 /// There is more than one table.

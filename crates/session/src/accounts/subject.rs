@@ -287,7 +287,7 @@ impl Subject<'_> {
         self.catalog.zip(database).is_some_and(|(catalog, database)| catalog.temporary(database, &name.name).is_some())
     }
 
-    pub(super) fn denied(&self, command: &str, table: &str) -> Error {
+    pub fn denied(&self, command: &str, table: &str) -> Error {
         Error::new(&ER_TABLEACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.client_host, &table])
     }
 

@@ -7,7 +7,7 @@
 //! 4. A failed statement undoes only itself; deadlock and conflict undo the transaction.
 //! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
-use vaquita_exec::context::{Counted, Execution};
+use vaquita_exec::context::{Counted, Execution, TransactionState};
 use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
@@ -16,6 +16,7 @@ use vaquita_storage::{CommitStart, Reads};
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use super::access_counts::{changing_counter, count_calls};
 use super::exchange::Exchange;
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
@@ -172,7 +173,7 @@ impl Session {
                 self.rollback_transaction();
                 return Err(error);
             }
-            self.transaction_over();
+            self.transaction_commits();
             self.transaction.storage().commit_wait()?;
             return done;
         }
@@ -231,7 +232,10 @@ impl Session {
             Plan::Query(query) => query,
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement)?;
-                self.event.examined(statement.examined());
+                self.note_execution(&statement);
+                if let Some(counter) = changing_counter(other) {
+                    self.client.counters.add(counter, changed.affected);
+                }
                 let affected = if self.options.found_rows { changed.found } else { changed.affected };
                 return Ok(Done::Ok { affected, last_insert_id: self.insert_id(other, &changed), info: changed.info });
             }
@@ -253,9 +257,16 @@ impl Session {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
-        self.event.examined(statement.examined());
+        self.note_execution(&statement);
         self.env.diagnostics.set_found_rows(found);
         Ok(done)
+    }
+
+    /// What a statement has done, for those who count.
+    #[inline]
+    fn note_execution(&self, statement: &Execution<'_>) {
+        self.event.examined(statement.examined());
+        count_calls(statement, |counter, count| self.client.counters.add(counter, count));
     }
 
     /// How the rows of this exchange are written.
@@ -295,8 +306,9 @@ impl Session {
     }
 
     pub(super) fn fail_statement(&mut self, error: &Error) {
+        let note = self.ending_transaction(TransactionState::RolledBack);
         if self.transaction.fail_statement(error) {
-            self.transaction_over();
+            self.transaction_over(note);
         }
         // Who has asked for the end of a program has asked for more than this statement's.
         if !self.programs.is_running() {
@@ -318,7 +330,7 @@ impl Session {
             self.rollback_transaction();
             return self.fail(&error, exchange);
         }
-        self.transaction_over();
+        self.transaction_commits();
         // The rows of a query whose functions have changed data are in an answer that does not outlast this call.
         let has_rows = matches!(done, Done::Rows | Done::Cursor) && !self.transaction.is_read_only();
         if exchange.in_program || has_rows {

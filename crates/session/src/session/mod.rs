@@ -7,6 +7,7 @@
 //!
 //! What a session keeps is in parts that own it (`crate::state`); its temporary tables are in `Session::catalog`.
 
+mod access_counts;
 mod account_statements;
 mod admission;
 mod event;
@@ -27,6 +28,7 @@ mod query;
 mod server_view;
 mod set;
 mod show;
+mod status_names;
 mod status_variables;
 mod temporary;
 mod transactions;
@@ -103,6 +105,7 @@ impl Session {
         charset: u16,
     ) -> Session {
         let env = Environment::new(&server, &client, &account, charset);
+        client.set_observed(server.setup.actor(&client.snapshot().user, &client.host));
         Session {
             transaction: SessionTransaction::new(&server.engine, &client.interrupt, &env.settings),
             access: SessionAccess::new(&server, &client, account),
@@ -273,7 +276,6 @@ impl Session {
     }
 
     pub fn close(&mut self) {
-        self.client.with_events(|events| self.server.statement_events.keep_kinds(events));
         self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();

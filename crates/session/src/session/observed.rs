@@ -5,15 +5,19 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_exec::context::{Counted, DigestInfo, SessionEnv, StatementEvent, StatementEvents, StatementSums, Work};
+use vaquita_exec::context::{
+    Characteristics, Counted, DigestInfo, Forget, Observed, OwnedSums, SessionEnv, StatementEvent, StatementEvents, Sums,
+    TransactionEvent, TransactionState, Work,
+};
 use vaquita_parser::StatementKind;
-use vaquita_plan::node::{AccessPath, Node, Plan, Range};
-use vaquita_plan::visit::inputs;
 use vaquita_types::Error;
 
 use super::Session;
+use crate::clients::Client;
+use crate::connection_events::{ConnectionEvents, Ending, Failure, TransactionNote};
+use crate::counters::Counter;
 use crate::server::Server;
-use crate::statement_events::{ConnectionEvents, DigestStats, Failure};
+use crate::statement_events::KeptLine;
 use crate::variables::Var;
 
 /// What the statement that runs has done so far.
@@ -24,9 +28,16 @@ pub(super) struct RunningEvent {
     error: Option<Box<Failure>>,
     work: Work,
     examined: Cell<u64>,
+    /// The kind of the statement, if it is known.
+    kind: Cell<Option<StatementKind>>,
+    /// A transaction that has ended with it.
+    ended: Option<TransactionNote>,
+    /// The open transaction is an event by now.
+    shows_transaction: bool,
 }
 
 impl RunningEvent {
+    #[inline]
     pub fn add(&mut self, what: Counted, count: u64) {
         self.work.add(what, count);
     }
@@ -49,15 +60,22 @@ impl RunningEvent {
 }
 
 impl Session {
+    /// What is observed of this connection.
+    fn observed(&self) -> Observed {
+        let (statements, history) = self.client.observed();
+        self.server.setup.observed().of_connection(statements, history)
+    }
+
     /// A command with the text of a statement; `line`: where it is counted, if that is known. What of the same text was before it has ended.
-    pub(super) fn begin_event(&mut self, command: &'static str, text: Arc<str>, line: Option<&Arc<DigestStats>>) {
+    pub(super) fn begin_event(&mut self, command: &'static str, text: Arc<str>, line: Option<&Arc<KeptLine>>) {
         if self.event.open {
             self.end_event();
         }
-        if !self.server.globals.is_on(Var::PerformanceSchema) {
+        if !self.server.globals.is_on(Var::PerformanceSchema) || !self.server.setup.observed().has(Observed::GLOBAL) {
             return self.client.begin_command(command, Some(text));
         }
-        self.client.begin_statement(command, text, self.server.statement_events.next_id(), line);
+        self.client.begin_statement(command, text, line, &self.server.statement_events);
+        self.event.kind.set(line.and_then(|line| line.kind()));
         self.event.open = true;
         self.event.work = Work::default();
         self.event.examined.set(0);
@@ -74,68 +92,90 @@ impl Session {
         self.identified(&line);
     }
 
-    pub(super) fn identified(&self, line: &Arc<DigestStats>) {
+    pub(super) fn identified(&self, line: &Arc<KeptLine>) {
+        self.event.kind.set(line.kind());
         self.client.with_events(|events| events.identify(line));
     }
 
     /// The command is over, and the statement with it; how long it took.
     pub(super) fn end_event(&mut self) -> Duration {
+        let observed = self.observed();
+        let is_open = self.transaction.is_open();
+        let note = (is_open && observed.has(Observed::TRANSACTION)).then(|| self.note_of_transaction(TransactionState::Active));
         let Session { client, event, server, env, .. } = self;
         client.end_command(|took, events| {
             if !std::mem::take(&mut event.open) {
                 return;
             }
+            match event.ended.take() {
+                Some(ended) => {
+                    event.shows_transaction = false;
+                    events.end_transaction(ended, observed, Some(took));
+                }
+                None if event.shows_transaction && !is_open => events.lose_transaction(observed),
+                None => {}
+            }
+            match note {
+                Some(note) if event.shows_transaction => events.note_transaction(note),
+                Some(note) => events.begin_transaction(note),
+                None => {}
+            }
+            event.shows_transaction = is_open && observed.has(Observed::TRANSACTION);
             event.work.add(Counted::RowsExamined, event.examined.get());
             event.work.add(Counted::Errors, u64::from(event.error.is_some()));
-            let times = (took.as_nanos() as u64, env.statement_time_us() as u64);
-            events.end(client.id, times, (&event.work, event.error.take()), &server.statement_events);
+            let began_us = env.statement_time_us() as u64;
+            let counted = env.diagnostics.take_counted();
+            events.count_errors(&counted, began_us);
+            let is_counted =
+                observed.has(Observed::EVERY_STATEMENT) || event.kind.get().is_none_or(|kind| server.setup.counts_kind(kind));
+            let ending = Ending {
+                connection_id: client.id,
+                took,
+                began_us,
+                work: &event.work,
+                error: event.error.take(),
+                observed,
+                is_counted,
+            };
+            events.end(ending, &server.statement_events);
         })
     }
 
-    /// How a query finds its rows.
-    pub(super) fn note_access(&mut self, plan: &Plan) {
-        if !self.event.open {
-            return;
-        }
-        if let Plan::Query(query) = plan {
-            note_node(&query.root, &mut self.event.work);
+    fn note_of_transaction(&self, state: TransactionState) -> TransactionNote {
+        let storage = self.transaction.shared().borrow();
+        let options = storage.options();
+        TransactionNote {
+            state,
+            id: storage.id(),
+            characteristics: Characteristics {
+                read_only: options.read_only,
+                isolation: options.isolation,
+                autocommit: !self.transaction.is_open(),
+            },
+            savepoints: self.transaction.savepoint_counts(),
+            xa: self.transaction.xa_event().map(Box::new),
         }
     }
-}
 
-/// MySQL counts of the first table of a join whether it is read as a whole or by ranges, and of the others whether that happens for each row.
-fn note_node(root: &Node, work: &mut Work) {
-    let mut tables = 0;
-    let mut whole = 0;
-    note_scans(root, &mut |path: &AccessPath| {
-        let is_first = tables == 0;
-        tables += 1;
-        match path {
-            AccessPath::Full { .. } | AccessPath::System => {
-                whole += 1;
-                work.add(if is_first { Counted::SelectScan } else { Counted::SelectFullJoin }, 1);
-            }
-            AccessPath::Range { ranges, .. } => {
-                let bounded = |range: &Range| range.low.is_some() || range.high.is_some();
-                let all_of_it = ranges.iter().any(|range| range.equal.is_empty() && !bounded(range));
-                match (all_of_it, ranges.iter().any(bounded), is_first) {
-                    (true, _, true) => work.add(Counted::SelectScan, 1),
-                    (true, _, false) => work.add(Counted::SelectFullJoin, 1),
-                    (_, true, true) => work.add(Counted::SelectRange, 1),
-                    (_, true, false) => work.add(Counted::SelectFullRangeJoin, 1),
-                    _ => {}
-                }
-            }
-            AccessPath::Point { .. } | AccessPath::FullText { .. } => {}
+    /// What is to be told of the transaction, which is about to end, if it is one: open, or with tables that it has used.
+    pub(super) fn ending_transaction(&self, state: TransactionState) -> Option<TransactionNote> {
+        if !self.transaction.is_open() && self.transaction.shared().borrow().is_idle() {
+            return None;
         }
-    });
-    work.add(Counted::NoIndexUsed, u64::from(whole != 0));
-}
+        let committed = state == TransactionState::Committed;
+        self.client.counters.add(if committed { Counter::HandlerCommit } else { Counter::HandlerRollback }, 1);
+        let is_shown = self.event.open && self.server.setup.observed().has(Observed::TRANSACTION);
+        is_shown.then(|| self.note_of_transaction(state))
+    }
 
-fn note_scans(node: &Node, f: &mut dyn FnMut(&AccessPath)) {
-    match node {
-        Node::Scan(scan) => f(&scan.path),
-        other => inputs(other, &mut |input| note_scans(input, f)),
+    /// It has ended. A statement may end several.
+    pub(super) fn transaction_ended(&mut self, note: Option<TransactionNote>) {
+        let Some(note) = note else { return };
+        if let Some(before) = self.event.ended.replace(note) {
+            let observed = self.observed();
+            self.event.shows_transaction = false;
+            self.client.with_events(|events| events.end_transaction(before, observed, None));
+        }
     }
 }
 
@@ -144,10 +184,16 @@ impl StatementEvents for Server {
         self.statement_events.digests()
     }
 
-    fn kinds(&self) -> Vec<(Option<StatementKind>, StatementSums)> {
-        let mut all = self.statement_events.kinds_of_the_gone();
-        self.clients().list().iter().for_each(|client| client.with_events(|events| events.add_kinds_to(&mut all)));
-        all.0
+    fn all(&self) -> Sums {
+        self.clients().all_sums()
+    }
+
+    fn by_connection(&self) -> Vec<OwnedSums> {
+        self.clients().sums_by_connection()
+    }
+
+    fn by_account(&self) -> Vec<OwnedSums> {
+        self.clients().sums_by_account()
     }
 
     fn current(&self) -> Vec<StatementEvent> {
@@ -160,16 +206,24 @@ impl StatementEvents for Server {
         clients.iter().flat_map(|client| client.with_events(|events| events.history(client.id, self.started))).collect()
     }
 
-    fn forget_digests(&self) {
-        self.statement_events.forget_digests();
+    fn transactions(&self) -> Vec<TransactionEvent> {
+        let clients = self.clients().list();
+        clients.iter().filter_map(|client| client.with_events(|events| events.transaction(client.id, self.started))).collect()
     }
 
-    fn forget_kinds(&self) {
-        self.statement_events.forget_kinds_of_the_gone();
-        self.clients().list().iter().for_each(|client| client.with_events(ConnectionEvents::forget_kinds));
+    fn transaction_history(&self) -> Vec<TransactionEvent> {
+        let clients = self.clients().list();
+        let history = |client: &Arc<Client>| client.with_events(|events| events.transaction_history(client.id, self.started));
+        clients.iter().flat_map(history).collect()
     }
 
-    fn forget_history(&self) {
-        self.clients().list().iter().for_each(|client| client.with_events(ConnectionEvents::forget_history));
+    fn forget(&self, what: Forget) {
+        let each = |f: fn(&mut ConnectionEvents)| self.clients().list().iter().for_each(|client| client.with_events(f));
+        match what {
+            Forget::Digests => self.statement_events.forget_digests(),
+            Forget::StatementHistory => each(ConnectionEvents::forget_history),
+            Forget::TransactionHistory => each(ConnectionEvents::forget_transaction_history),
+            sums => self.clients().forget_sums(sums),
+        }
     }
 }

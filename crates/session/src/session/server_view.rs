@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, StatementEvents, VariableScope, WarningInfo};
+use vaquita_exec::context::{
+    AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableScope, WarningInfo, thread_id,
+};
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
-use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result};
 
 use super::program::{Caller, FunctionSettings, InUse};
 use crate::accounts::{Subject, privilege, resolve};
@@ -62,6 +64,22 @@ impl ServerInfo for ServerView<'_> {
 
     fn statement_events(&self) -> Option<&dyn StatementEvents> {
         Some(self.server)
+    }
+
+    fn setup(&self) -> Option<&Setup> {
+        Some(&self.server.setup)
+    }
+
+    fn denied(&self, privilege: &str, table: &str) -> Error {
+        self.subject().denied(privilege, table)
+    }
+
+    fn observe_thread(&self, thread: u64, observed: (bool, bool)) -> bool {
+        let client = self.server.clients().list().into_iter().find(|client| thread_id(client.id) == thread);
+        client.is_some_and(|client| {
+            client.set_observed(observed);
+            true
+        })
     }
 
     fn time_zone(&self, name: &str) -> TimeZone {
@@ -169,6 +187,7 @@ fn process(client: &Client) -> ProcessInfo {
         attributes: client.attributes.get().cloned().unwrap_or_default(),
         connection_type: if client.port.is_some() { "TCP/IP" } else { "Socket" },
         stage,
+        observed: client.observed(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! SHOW STATUS: counters and states of the server under MySQL's names.
 //!
-//! Names of MySQL's that stand for nothing here are left out.
+//! Names of MySQL's that are not counted here are those of `status_names`.
 
 use vaquita_exec::context::VariableScope;
 
 use super::server_view::ServerView;
+use super::status_names::{TEXTS, ZEROS};
+use crate::counters::{Counter, Counts};
 
 /// Names and values, by name.
 pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {
@@ -17,6 +19,9 @@ pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, Strin
     };
     values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     storage(view, &mut values);
+    rows(&server, &mut values);
+    values.extend(ZEROS.iter().map(|name| (*name, "0".to_string())));
+    values.extend(TEXTS.iter().map(|(name, text)| (*name, text.to_string())));
     if scope == VariableScope::Session {
         let tls = view.env.tls();
         values.push(("Ssl_cipher", tls.cipher.clone()));
@@ -37,9 +42,12 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
     let uptime_s = server.started.elapsed().as_secs();
     let (tables_open, tables_opened) = server.catalog.open_tables();
     values.extend([
+        ("Aborted_connects", server.clients().aborted_connects().to_string()),
         ("Connections", server.connections_total().to_string()),
         ("Max_used_connections", server.clients().most().to_string()),
+        ("Open_table_definitions", tables_open.to_string()),
         ("Open_tables", tables_open.to_string()),
+        ("Opened_table_definitions", tables_opened.to_string()),
         ("Opened_tables", tables_opened.to_string()),
         ("Prepared_stmt_count", server.statements.open().to_string()),
         ("Threads_cached", "0".to_string()),
@@ -51,11 +59,37 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
     ]);
 }
 
+/// What MySQL's storage engine counts of rows is what all sessions together ask of tables.
+fn rows(server: &Counts, values: &mut Vec<(&'static str, String)>) {
+    const READS: [Counter; 4] =
+        [Counter::HandlerReadKey, Counter::HandlerReadNext, Counter::HandlerReadPrev, Counter::HandlerReadRndNext];
+    let sum = |counters: &[Counter]| counters.iter().map(|counter| server.get(*counter)).sum::<u64>().to_string();
+    values.extend([
+        ("Innodb_rows_deleted", sum(&[Counter::HandlerDelete])),
+        ("Innodb_rows_inserted", sum(&[Counter::HandlerWrite])),
+        ("Innodb_rows_read", sum(&READS)),
+        ("Innodb_rows_updated", sum(&[Counter::HandlerUpdate])),
+    ]);
+}
+
+/// InnoDB's pages, in which the cache of blocks is told.
+const PAGE_BYTES: u64 = 16 << 10;
+
 fn storage(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
     let engine = &view.server.engine;
     let locks = engine.locks().stats();
     let property = |name: &str| engine.property(name).unwrap_or_else(|| "0".to_string());
+    let bytes = |name: &str| property(name).parse::<u64>().unwrap_or(0);
+    let (cached, capacity) = (bytes("rocksdb.block-cache-usage"), bytes("rocksdb.block-cache-capacity"));
+    let groups = engine.commit_counts().0;
     values.extend([
+        ("Innodb_buffer_pool_bytes_data", cached.to_string()),
+        ("Innodb_buffer_pool_pages_data", (cached / PAGE_BYTES).to_string()),
+        ("Innodb_buffer_pool_pages_free", (capacity.saturating_sub(cached) / PAGE_BYTES).to_string()),
+        ("Innodb_buffer_pool_pages_total", (capacity / PAGE_BYTES).to_string()),
+        ("Innodb_log_writes", groups.to_string()),
+        ("Innodb_os_log_fsyncs", groups.to_string()),
+        ("Innodb_page_size", PAGE_BYTES.to_string()),
         ("Innodb_deadlocks", locks.deadlocks.to_string()),
         ("Innodb_row_lock_current_waits", locks.waiting_now.to_string()),
         ("Innodb_row_lock_time", (locks.wait_us_total / 1000).to_string()),

@@ -1,6 +1,7 @@
 //! START TRANSACTION, COMMIT, ROLLBACK and savepoints, and the implicit commit before other statements. The transaction itself is
 //! `state::transaction`'s; those of XA are in `xa_statements`.
 
+use vaquita_exec::context::TransactionState;
 use vaquita_parser::ast;
 use vaquita_types::Result;
 
@@ -8,6 +9,7 @@ use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
 use crate::answer::Flow;
+use crate::connection_events::TransactionNote;
 use crate::variables::Var;
 use crate::variables::settings::Completion;
 
@@ -18,20 +20,29 @@ impl Session {
             self.rollback_transaction();
             return Err(error);
         }
-        self.transaction_over();
+        self.transaction_commits();
         self.transaction.storage().commit_wait()
     }
 
-    /// What is left to do when a transaction has ended.
+    /// The transaction's commit follows.
     #[inline]
-    pub(super) fn transaction_over(&mut self) {
+    pub(super) fn transaction_commits(&mut self) {
+        let note = self.ending_transaction(TransactionState::Committed);
+        self.transaction_over(note);
+    }
+
+    /// What is left to do when a transaction has ended; `note` is what it was (`ending_transaction`).
+    #[inline]
+    pub(super) fn transaction_over(&mut self, note: Option<TransactionNote>) {
+        self.transaction_ended(note);
         self.env.tracker.transaction_ended(&self.env.settings.track);
         self.transaction.over();
     }
 
     pub(super) fn rollback_transaction(&mut self) {
+        let note = self.ending_transaction(TransactionState::RolledBack);
         self.transaction.storage().rollback();
-        self.transaction_over();
+        self.transaction_over(note);
     }
 
     /// A transaction that wrote does not commit while another session has the global read lock.

@@ -1,6 +1,7 @@
 //! The statements of XA. The branch of the session is `state::transaction`'s; prepared branches, which any session may end, are
 //! `vaquita_storage::xa`'s.
 
+use vaquita_exec::context::TransactionState;
 use vaquita_exec::ddl::text_column;
 use vaquita_parser::ast::{self, Xa};
 use vaquita_plan::expr::Expr;
@@ -50,8 +51,9 @@ impl Session {
     fn xa_prepare(&mut self, xid: &Xid) -> Result<Done> {
         self.transaction.expect_branch(&[BranchState::Idle], xid)?;
         self.wait_for_commits()?;
+        let note = self.ending_transaction(TransactionState::Committed);
         let prepared = self.transaction.prepare_branch();
-        self.transaction_over();
+        self.transaction_over(note);
         prepared.map(|()| Done::nothing())
     }
 
@@ -64,6 +66,7 @@ impl Session {
         }
         self.transaction.expect_branch(&[BranchState::Idle], xid)?;
         self.wait_for_commits()?;
+        let note = self.ending_transaction(TransactionState::Committed);
         let committed = match self.admit_commit() {
             Ok(()) => self.transaction.commit_branch(),
             Err(refused) => {
@@ -71,7 +74,7 @@ impl Session {
                 Err(refused)
             }
         };
-        self.transaction_over();
+        self.transaction_over(note);
         committed.map(|()| Done::nothing())
     }
 
@@ -80,8 +83,9 @@ impl Session {
             return self.end_prepared(xid, false);
         }
         self.transaction.expect_branch(&[BranchState::Idle, BranchState::RollbackOnly], xid)?;
+        let note = self.ending_transaction(TransactionState::RolledBack);
         self.transaction.rollback_branch();
-        self.transaction_over();
+        self.transaction_over(note);
         Ok(Done::nothing())
     }
 

@@ -26,7 +26,12 @@ pub struct Diagnostics {
     pushed: Cell<u64>,
     /// A step of a program has begun: its first condition takes the place of those before it.
     fresh: Cell<bool>,
+    /// Of each number, how many conditions there were since `take_counted`, and how many handlers took.
+    counted: RefCell<Vec<CountedCondition>>,
 }
+
+/// Number, conditions, and those that handlers have taken.
+pub type CountedCondition = (u16, u64, u64);
 
 /// The conditions of a statement while a function runs that it calls.
 pub struct Kept {
@@ -60,6 +65,30 @@ impl Diagnostics {
 
     /// Keeps a warning if there are fewer than `kept_max`, and counts it.
     pub fn push(&self, level: Level, error: Error, kept_max: usize) {
+        self.count_condition(error.code(), (1, 0));
+        self.keep_condition(level, error, kept_max);
+    }
+
+    /// A handler takes a condition.
+    pub fn note_handled(&self, error: &Error) {
+        self.count_condition(error.code(), (0, 1));
+    }
+
+    fn count_condition(&self, code: u16, (raised, handled): (u64, u64)) {
+        let mut counted = self.counted.borrow_mut();
+        match counted.iter_mut().find(|(known, ..)| *known == code) {
+            Some(known) => *known = (code, known.1 + raised, known.2 + handled),
+            None => counted.push((code, raised, handled)),
+        }
+    }
+
+    /// What was counted since the last call.
+    #[inline]
+    pub fn take_counted(&self) -> Vec<CountedCondition> {
+        self.counted.take()
+    }
+
+    fn keep_condition(&self, level: Level, error: Error, kept_max: usize) {
         let mut warnings = self.warnings.borrow_mut();
         self.pushed.set(self.pushed.get() + 1);
         if self.fresh.take() {
@@ -91,7 +120,7 @@ impl Diagnostics {
         self.found_rows.set(kept.found_rows);
         self.row_count.set(kept.row_count);
         if well {
-            left.into_iter().for_each(|(level, error)| self.push(level, error, kept_max));
+            left.into_iter().for_each(|(level, error)| self.keep_condition(level, error, kept_max));
             self.lost.set(self.lost.get() + lost);
         }
     }

@@ -28,7 +28,7 @@ mod row_partitions;
 mod stored;
 mod through_view;
 mod triggers;
-mod values;
+pub(super) mod values;
 
 use std::sync::Arc;
 

@@ -107,6 +107,7 @@ pub trait Interpreter: Host {
                 _ => at + 1,
             };
             self.interrupt().check()?;
+            self.env().diagnostics.note_handled(&raised.error);
             let steps = handling.first..=handling.last;
             let pushed = self.env().diagnostics.pushed();
             frame.handlers.push(ActiveHandler { steps, resume, condition: raised, pushed });

@@ -28,7 +28,7 @@ pub use cursor::{Cursor, os_text};
 pub use texts::{Planner, TextPlans};
 
 use super::environment::Environment;
-use crate::statement_events::DigestStats;
+use crate::statement_events::KeptLine;
 use crate::statements::OpenStatement;
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub struct PreparedStatements {
 pub struct Prepared {
     pub text: Arc<str>,
     /// Where its executions are counted.
-    pub line: Arc<DigestStats>,
+    pub line: Arc<KeptLine>,
     /// The current database when it was prepared.
     pub database: Option<String>,
     pub ast: Arc<Ast>,

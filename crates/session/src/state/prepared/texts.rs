@@ -25,7 +25,7 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use super::CachedPlan;
-use crate::statement_events::DigestStats;
+use crate::statement_events::KeptLine;
 
 /// Longer statements spend their time elsewhere.
 const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -46,7 +46,7 @@ pub struct TextPlans {
     digested: bool,
     values: Vec<Value>,
     /// Where statements are counted, by their digest.
-    lines: FxHashMap<u128, Arc<DigestStats>>,
+    lines: FxHashMap<u128, Arc<KeptLine>>,
 }
 
 enum Known {
@@ -150,12 +150,7 @@ impl TextPlans {
     }
 
     /// Where a statement is counted, which `make` tells of those that are new here.
-    pub fn line_of(
-        &mut self,
-        sql: &[u8],
-        settings: &Arc<PlanSettings>,
-        make: impl FnOnce() -> Arc<DigestStats>,
-    ) -> Arc<DigestStats> {
+    pub fn line_of(&mut self, sql: &[u8], settings: &Arc<PlanSettings>, make: impl FnOnce() -> Arc<KeptLine>) -> Arc<KeptLine> {
         self.begin_under(settings);
         let known = std::mem::take(&mut self.digested);
         let short = sql.len() <= TEXT_BYTES_MAX;

@@ -7,6 +7,7 @@
 //! ```
 //! What a branch is on disk, and who ends one that is nobody's, is `vaquita_storage::xa`'s.
 
+use vaquita_exec::context::XaEvent;
 use vaquita_storage::{XaBranch, Xid};
 use vaquita_types::errno::{ER_XA_RBDEADLOCK, ER_XAER_NOTA, ER_XAER_RMFAIL};
 use vaquita_types::{Error, Result};
@@ -39,6 +40,14 @@ impl BranchState {
 
 fn wrong_state(name: &str) -> Error {
     Error::new(&ER_XAER_RMFAIL, &[&name])
+}
+
+/// A part of an id: text, or hexadecimal digits if it is none.
+fn shown(part: &[u8]) -> String {
+    match std::str::from_utf8(part) {
+        Ok(text) if !text.chars().any(char::is_control) => text.to_string(),
+        _ => part.iter().fold("0x".to_string(), |text, byte| text + &format!("{byte:02x}")),
+    }
 }
 
 impl SessionTransaction {
@@ -111,6 +120,13 @@ impl SessionTransaction {
         }
         branch.state = BranchState::Idle;
         Ok(())
+    }
+
+    /// The branch, as performance_schema tells it.
+    pub fn xa_event(&self) -> Option<XaEvent> {
+        let branch = self.branch.as_ref()?;
+        let (xid, state) = (&branch.branch.xid, if branch.lost { BranchState::RollbackOnly } else { branch.state });
+        Some(XaEvent { format_id: xid.format_id, gtrid: shown(&xid.gtrid), bqual: shown(&xid.bqual), state: state.name() })
     }
 
     /// A deadlock undid the transaction: the branch stays, to be rolled back.

@@ -16,6 +16,7 @@ mod savepoints;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use vaquita_exec::context::SavepointCounts;
 use vaquita_storage::{CommitStart, CommitWaiter, Engine, Interrupt, Isolation, Transaction, TxnOptions};
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
@@ -39,6 +40,7 @@ pub struct SessionTransaction {
     next: NextTransaction,
     stale: bool,
     not_rolled_back: NotRolledBack,
+    savepoint_counts: SavepointCounts,
 }
 
 /// What SET TRANSACTION without a scope said.
@@ -77,6 +79,7 @@ impl SessionTransaction {
             next,
             stale: false,
             not_rolled_back: NotRolledBack::default(),
+            savepoint_counts: SavepointCounts::default(),
         }
     }
 
@@ -193,6 +196,7 @@ impl SessionTransaction {
             let storage = self.storage.get_mut();
             let mark = (!storage.is_idle()).then(|| storage.savepoint());
             self.savepoints.set(name, mark)?;
+            self.savepoint_counts[0] += 1;
         }
         Ok(())
     }
@@ -204,13 +208,20 @@ impl SessionTransaction {
             None => self.storage().rollback(),
         }
         self.savepoints.end_after(name);
+        self.savepoint_counts[1] += 1;
         Ok(())
     }
 
     pub fn release_savepoint(&mut self, name: &str) -> Result<()> {
         self.savepoints.find(name)?;
         self.savepoints.release(name);
+        self.savepoint_counts[2] += 1;
         Ok(())
+    }
+
+    /// How often the transaction's savepoints were set, rolled back to and released.
+    pub fn savepoint_counts(&self) -> SavepointCounts {
+        self.savepoint_counts
     }
 
     pub fn not_rolled_back(&self) -> NotRolledBack {
@@ -257,6 +268,7 @@ impl SessionTransaction {
         self.open = false;
         self.savepoints.clear();
         self.not_rolled_back = NotRolledBack::default();
+        self.savepoint_counts = SavepointCounts::default();
         if !self.next.is_default() {
             self.next = NextTransaction::default();
             self.stale = true;
