@@ -212,11 +212,11 @@ mod tests {
 
     #[test]
     fn the_best_actor_says_whether_a_connection_is_observed() {
-        let setup = Setup::new(SetupRows::from([("setup_actors", vec![row("%", "%", 1)])]));
         let row = |host: &str, user: &str, on: u64| {
             let name = |text: &str| Value::from(text);
             vec![name(host), name(user), name("%"), Value::UInt(on), Value::UInt(on)]
         };
+        let setup = Setup::new(SetupRows::from([("setup_actors", vec![row("%", "%", 1)])]));
         assert_eq!(setup.actor("a", "h"), (true, true));
         assert!(setup.insert("setup_actors", row("h", "%", 2)).is_ok());
         assert!(setup.insert("setup_actors", row("h", "a", 1)).is_ok());

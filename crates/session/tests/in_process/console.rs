@@ -39,6 +39,8 @@ struct Printed {
     /// Where the statement's try began, and the row that is open.
     try_began: usize,
     values: usize,
+    /// Rows of the last result set.
+    rows: u64,
     file: Vec<u8>,
 }
 
@@ -60,6 +62,7 @@ impl RowSink for Printed {
 
     fn begin_row(&mut self) {
         self.values = 0;
+        self.rows += 1;
     }
 
     fn value(&mut self, value: &Value, ty: &ColumnType) {
@@ -91,7 +94,12 @@ impl Answer for Printed {
     }
 
     fn rows(&mut self, _: ResultForm) -> &mut dyn RowSink {
+        self.rows = 0;
         self
+    }
+
+    fn rows_sent(&self) -> u64 {
+        self.rows
     }
 
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {
