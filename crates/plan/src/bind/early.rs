@@ -46,27 +46,30 @@ impl Form {
 impl Binder<'_> {
     /// A condition of WHERE or HAVING, or of ON of an inner join, its constants folded.
     pub(super) fn note_condition(&mut self, condition: &mut Expr) {
-        if self.note_parts(condition, true) == Some(false) && self.frame().clause == Clause::Where {
+        if self.note_parts(condition, true, true) == Some(false) && self.frame().clause == Clause::Where {
             self.decide();
         }
     }
 
-    /// Whether it is true, where constants decide that. `of_numbers`: with the constants beside numbers.
-    fn note_parts(&mut self, condition: &mut Expr, of_numbers: bool) -> Option<bool> {
+    /// Whether it is true, where constants decide that. `of_numbers`: with the constants beside numbers. `positive`: NULL is as good as
+    /// false, which it is not below NOT.
+    fn note_parts(&mut self, condition: &mut Expr, of_numbers: bool, positive: bool) -> Option<bool> {
         if !self.cx.fold {
             return None;
         }
-        typing::cut_behind_null(condition);
+        if positive {
+            typing::cut_behind_null(condition);
+        }
         let constant = is_constant(condition);
         match &mut condition.kind {
             _ if constant => {
                 self.note_unless_silent(condition.clone().negated(), condition);
                 return eval::truth_of_constant(condition, self.cx.settings).map(|truth| truth == Some(true));
             }
-            ExprKind::And(parts) => return self.note_until(parts, false, of_numbers),
-            ExprKind::Or(parts) => return self.note_until(parts, true, of_numbers),
+            ExprKind::And(parts) => return self.note_until(parts, false, of_numbers, positive),
+            ExprKind::Or(parts) => return self.note_until(parts, true, of_numbers, positive),
             ExprKind::Not(inner) => {
-                self.note_parts(inner, of_numbers);
+                self.note_parts(inner, of_numbers, false);
             }
             _ if !of_numbers => {}
             ExprKind::Call(def, args) if def.name == "BETWEEN" => {
@@ -80,9 +83,9 @@ impl Binder<'_> {
     }
 
     /// Parts of AND or OR up to the constant that decides it, beside which no other is compared with a number.
-    fn note_until(&mut self, parts: &mut Vec<Expr>, deciding: bool, of_numbers: bool) -> Option<bool> {
+    fn note_until(&mut self, parts: &mut Vec<Expr>, deciding: bool, of_numbers: bool, positive: bool) -> Option<bool> {
         let before = self.early_of_numbers.len();
-        let at = parts.iter_mut().position(|part| self.note_parts(part, of_numbers) == Some(deciding))?;
+        let at = parts.iter_mut().position(|part| self.note_parts(part, of_numbers, positive) == Some(deciding))?;
         self.early_of_numbers.truncate(before);
         // Rows need not look at the others, unless NULL leaves it to them whether all is false.
         if is_constant(&parts[at]) && eval::truth_of_constant(&parts[at], self.cx.settings) == Some(Some(deciding)) {
@@ -119,7 +122,7 @@ impl Binder<'_> {
     /// inner table is read.
     pub(super) fn note_on(&mut self, condition: &mut Expr, outer: bool) {
         let before = self.early_of_numbers.len();
-        match self.note_parts(condition, !outer) {
+        match self.note_parts(condition, !outer, true) {
             Some(false) if outer => self.early_of_numbers.truncate(before),
             Some(false) => self.decide(),
             _ => {}
