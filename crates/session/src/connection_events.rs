@@ -14,7 +14,6 @@ use vaquita_exec::context::{
     Work, XaEvent,
 };
 
-use crate::state::diagnostics::CountedCondition;
 use crate::statement_events::{Ended, KeptLine, StatementEvents, shortened};
 
 /// Events of a connection that each of its histories has.
@@ -54,6 +53,9 @@ struct Event {
     error: Option<Box<Failure>>,
     work: Work,
 }
+
+/// The number of an error or warning, conditions of it, and those that handlers have taken.
+pub type CountedCondition = (u16, u64, u64);
 
 /// Number, SQLSTATE and message of an error.
 pub type Failure = (u16, String, String);

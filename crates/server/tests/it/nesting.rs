@@ -229,7 +229,7 @@ const LIMITS: [Limit; 22] = [
 ];
 
 /// Limits and the test that hits them; the last are of gigabytes.
-const HIT_ELSEWHERE: [(&str, &str); 24] = [
+const HIT_ELSEWHERE: [(&str, &str); 28] = [
     ("SYNTAX_NESTING_MAX", "it::depth"),
     ("SYNTAX_HEIGHT_MAX", "it::depth"),
     ("BINDING_DEPTH_MAX", "it::depth"),
@@ -238,6 +238,10 @@ const HIT_ELSEWHERE: [(&str, &str); 24] = [
     ("COPIED_NODES_MAX", "it::depth"),
     ("JSON_DEPTH_MAX", "it::depth"),
     ("GEOMETRY_DEPTH_MAX", "types::geometry"),
+    ("XML_LEVELS_MAX", "types::xml"),
+    ("XML_NODES_MAX", "types::xml"),
+    ("XML_FOUND_MAX", "types::xml"),
+    ("XPATH_DEPTH_MAX", "types::xml"),
     ("USER_VARIABLES_BYTES_MAX", "it::memory"),
     ("VALUE_BYTES_MAX", "it::memory"),
     ("LONG_DATA_BYTES_MAX", "wire::params"),

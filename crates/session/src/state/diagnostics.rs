@@ -8,6 +8,8 @@ use vaquita_exec::context::WarningInfo;
 use vaquita_plan::env::Level;
 use vaquita_types::Error;
 
+use crate::connection_events::CountedCondition;
+
 #[derive(Default)]
 pub struct Diagnostics {
     warnings: RefCell<Vec<(Level, Error)>>,
@@ -29,9 +31,6 @@ pub struct Diagnostics {
     /// Of each number, how many conditions there were since `take_counted`, and how many handlers took.
     counted: RefCell<Vec<CountedCondition>>,
 }
-
-/// Number, conditions, and those that handlers have taken.
-pub type CountedCondition = (u16, u64, u64);
 
 /// The conditions of a statement while a function runs that it calls.
 pub struct Kept {
