@@ -124,10 +124,9 @@ pub fn difference(sql: &str, asked: &Asked, mysql: &Reply, vaquita: &Reply) -> O
                 None
             } else if c != d {
                 Some("columns")
-            } else if !varies(sql) && !same_rows(r, s, ordered, asked) && !(r.len() == s.len() && is_any_of_many(sql)) {
-                Some("rows")
             } else {
-                None
+                let alike = varies(sql) || same_rows(r, s, ordered, asked) || r.len() == s.len() && is_any_of_many(sql);
+                (!alike).then_some("rows")
             }
         }
         (One::Rows { .. }, One::Ok { .. }) | (One::Ok { .. }, One::Rows { .. }) => Some("results"),

@@ -17,10 +17,9 @@ fn events<'a>(cx: &SystemContext<'a>) -> Option<&'a dyn StatementEvents> {
 
 /// Columns of sums, from COUNT_STAR to COUNT_SECONDARY.
 pub fn sums_of(row: &mut Row, sums: &StatementSums) {
-    let average = if sums.count == 0 { 0 } else { sums.wait_ns * PS_PER_NS / sums.count };
-    let waits = [sums.wait_ns * PS_PER_NS, sums.wait_ns_min * PS_PER_NS, average, sums.wait_ns_max * PS_PER_NS];
+    let waits = [sums.wait_ns, sums.wait_ns_min, sums.wait_ns.checked_div(sums.count).unwrap_or(0), sums.wait_ns_max];
     row.push(cell(sums.count));
-    row.extend(waits.map(cell));
+    row.extend(waits.map(|ns| cell(ns.saturating_mul(PS_PER_NS))));
     row.extend(sums.work.counts().iter().map(|count| cell(*count)));
     // Time of CPUs is not counted, as in MySQL by default; nor are memory and a second engine.
     row.extend([0u64; 4].map(cell));

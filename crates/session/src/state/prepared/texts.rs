@@ -152,9 +152,9 @@ impl TextPlans {
     /// Where a statement is counted, which `make` tells of those that are new here.
     pub fn line_of(&mut self, sql: &[u8], settings: &Arc<PlanSettings>, make: impl FnOnce() -> Arc<KeptLine>) -> Arc<KeptLine> {
         self.begin_under(settings);
-        let known = std::mem::take(&mut self.digested);
-        let short = sql.len() <= TEXT_BYTES_MAX;
-        if !known && !(short && digest_into(sql, &settings.parser_options(), &mut self.digest)) {
+        let known = std::mem::take(&mut self.digested)
+            || sql.len() <= TEXT_BYTES_MAX && digest_into(sql, &settings.parser_options(), &mut self.digest);
+        if !known {
             return make();
         }
         let hash = self.digest.hash;
