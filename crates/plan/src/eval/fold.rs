@@ -49,7 +49,7 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
     if !is_foldable(expr) {
         return;
     }
-    let env = FoldEnv { settings, unfit: Cell::new(false) };
+    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     if let Ok(value) = eval(expr, &cx).map(|v| v.into_owned())
         && !env.unfit.get()
@@ -61,14 +61,14 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
 
 /// A constant whose evaluation under `settings` neither fails nor warns nor asks for anything else.
 pub fn is_silent(expr: &Expr, settings: &PlanSettings) -> bool {
-    let env = FoldEnv { settings, unfit: Cell::new(false) };
+    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     eval(expr, &cx).is_ok() && !env.unfit.get()
 }
 
 /// MySQL's truth of a constant, whatever warnings come of it; none if it cannot be computed.
 pub fn truth_of_constant(expr: &Expr, settings: &PlanSettings) -> Option<Option<bool>> {
-    let env = FoldEnv { settings, unfit: Cell::new(false) };
+    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     expr.eval_bool(&cx).ok()
 }
@@ -97,7 +97,12 @@ fn is_foldable(expr: &Expr) -> bool {
 struct FoldEnv<'a> {
     settings: &'a PlanSettings,
     unfit: Cell<bool>,
+    /// How often the interrupt was looked at.
+    looks: Cell<u32>,
 }
+
+/// What looks at the interrupt more often takes long: it is computed when the plan runs, where KILL and time limits end it.
+const LOOKS_MAX: u32 = 1000;
 
 impl FoldEnv<'_> {
     fn refuse<T>(&self) -> Result<T> {
@@ -152,7 +157,7 @@ impl Env for FoldEnv<'_> {
         self.refuse()
     }
     fn check_interrupt(&self) -> Result<()> {
-        // What is computed here is short: whatever makes large values asks for more than the settings.
-        Ok(())
+        self.looks.set(self.looks.get() + 1);
+        if self.looks.get() > LOOKS_MAX { self.refuse() } else { Ok(()) }
     }
 }
