@@ -6,7 +6,7 @@
 use std::ops::Bound;
 
 use vaquita_plan::expr::CompareOp;
-use vaquita_plan::node::{AccessPath, Node, OutputColumn, QueryPlan, Scan};
+use vaquita_plan::node::{AccessPath, Node, KeptHeader, OutputColumn, QueryPlan, Scan};
 use vaquita_storage::{IndexCodec, KeyRange, LockMode, Table};
 use vaquita_types::convert::{self, ProblemKind, StoreContext};
 use vaquita_types::errno::{
@@ -81,7 +81,7 @@ pub fn read(
     let codec = table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))?;
     let known = position.as_ref().filter(|known| known.index == read.index.map(|(index, _)| index));
     let (range, reverse) = range_of(read, codec, &table, known, statement)?;
-    sink.columns(columns)?;
+    sink.columns(columns, &KeptHeader::default())?;
     if read.rows_max == 0 {
         return Ok(());
     }

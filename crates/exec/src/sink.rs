@@ -2,13 +2,13 @@
 //!
 //! The server's implementation writes packets; `Collect` keeps rows for subqueries and derived tables.
 
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{KeptHeader, OutputColumn};
 use vaquita_storage::ValueRef;
 use vaquita_types::{ColumnType, Result, Value};
 
 pub trait RowSink {
     /// Before the first row; also when there will be none.
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()>;
+    fn columns(&mut self, columns: &[OutputColumn], header: &KeptHeader) -> Result<()>;
     fn begin_row(&mut self);
     fn value(&mut self, value: &Value, ty: &ColumnType);
     /// A stored column as it is, without a `Value` in between. TIMESTAMPs are UTC here.
@@ -21,7 +21,7 @@ pub trait RowSink {
 pub struct Discard;
 
 impl RowSink for Discard {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, _: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         Ok(())
     }
 
@@ -46,7 +46,7 @@ pub struct Collect {
 }
 
 impl RowSink for Collect {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, _: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         Ok(())
     }
 

@@ -289,6 +289,18 @@ impl PacketWriter {
         Mark { len: self.buf.len(), seq: self.seq }
     }
 
+    /// The packets since `mark`, none of which has been sent.
+    pub fn since(&self, mark: Mark) -> &[u8] {
+        self.buf.get(mark.len..).unwrap_or_default()
+    }
+
+    /// As many packets as a writer has written that stood at the same number.
+    #[inline]
+    pub fn repeat(&mut self, packets: &[u8], count: usize) {
+        self.buf.extend_from_slice(packets);
+        self.seq = self.seq.wrapping_add(count as u8);
+    }
+
     /// Takes back every packet since `mark`, which must not have been sent yet.
     pub fn rewind(&mut self, mark: Mark) {
         self.buf.truncate(mark.len);

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{KeptHeader, OutputColumn};
 use vaquita_storage::ValueRef;
 use vaquita_types::charset::{self, Charset};
 use vaquita_types::convert::to_text;
@@ -120,7 +120,7 @@ impl<W: Write> FileWriter<W> {
 }
 
 impl<W: Write> RowSink for FileWriter<W> {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, columns: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         let strings = columns.iter().any(|column| is_string(&column.expr.ty));
         let numbers = columns.iter().any(|column| !is_string(&column.expr.ty));
         let begins_with = |bytes: &[u8]| self.format.field_end.first().is_some_and(|byte| bytes.contains(byte));
@@ -168,7 +168,7 @@ impl<W: Write> DumpWriter<W> {
 }
 
 impl<W: Write> RowSink for DumpWriter<W> {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, _: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         Ok(())
     }
 

@@ -32,7 +32,7 @@ pub fn run(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_
 
 fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     let _memory = Memory::of(statement);
-    sink.columns(&plan.output)?;
+    sink.columns(&plan.output, &plan.header)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
     if statement.measures.is_none()
         && let Some((scan, positions)) = stored_columns(plan, statement)

@@ -183,12 +183,12 @@ impl Plan {
     }
 
     /// Every table that the plan depends on.
-    pub fn tables(&self) -> Vec<TableRef> {
+    pub fn tables(&self) -> &[TableRef] {
         match self {
-            Plan::Query(query) => query.tables.clone(),
-            Plan::Insert(insert) => insert.tables.clone(),
-            Plan::Update(update) => update.tables.clone(),
-            Plan::Delete(delete) => delete.tables.clone(),
+            Plan::Query(query) => &query.tables,
+            Plan::Insert(insert) => &insert.tables,
+            Plan::Update(update) => &update.tables,
+            Plan::Delete(delete) => &delete.tables,
         }
     }
 }

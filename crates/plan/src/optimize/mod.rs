@@ -29,7 +29,7 @@ use vaquita_types::{Error, Result, TypeKind, stack};
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryState};
 use crate::logical::{Inner, LogicalBlock, Query, Read, Relation, Source, Subqueries, Tables};
-use crate::node::{Aggregate, AggregateKind, Node, OutputColumn, QueryPlan, SortKey};
+use crate::node::{Aggregate, AggregateKind, KeptHeader, Node, OutputColumn, QueryPlan, SortKey};
 use crate::same_index::SameIndex;
 use crate::visit;
 
@@ -45,6 +45,7 @@ pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<Quer
     Ok(QueryPlan {
         root,
         output: adapted.unwrap_or(output),
+        header: KeptHeader::default(),
         frame_width: query.width,
         tables: Vec::new(),
         locking: query.locking,

@@ -8,7 +8,8 @@
 //! of the plan that contains it as `outer`: that is depth 1 of its `ExprKind::Outer`, for derived
 //! tables and the inputs of set operations as for subqueries.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use vaquita_parser::{IntoTarget, SelectInto};
 use vaquita_types::schema::{IndexDef, TableRef};
@@ -25,6 +26,7 @@ pub struct QueryPlan {
     pub root: Node,
     /// What goes to the client, evaluated over the frame of `root`.
     pub output: Vec<OutputColumn>,
+    pub header: KeptHeader,
     /// Slots of the frame.
     pub frame_width: usize,
     /// Every table that the plan reads: its `schema_version` decides whether the plan is still good.
@@ -43,6 +45,41 @@ pub struct QueryPlan {
     pub execution_ms_max: u64,
     /// Evaluated before the first row, for warnings and errors (`bind::early`).
     pub early: Vec<Expr>,
+}
+
+/// What a client is sent before the rows, which who sends it has made of the columns: the next run of the plan finds it again.
+#[derive(Debug, Default)]
+pub struct KeptHeader {
+    has_run: AtomicBool,
+    made: OnceLock<(u64, Box<[u8]>)>,
+}
+
+impl KeptHeader {
+    const BYTES_MAX: usize = 2 << 10;
+
+    /// `key`: what it depends on beside the columns.
+    #[inline]
+    pub fn get(&self, key: u64) -> Option<&[u8]> {
+        self.made.get().filter(|(of, _)| *of == key).map(|(_, made)| &**made)
+    }
+
+    /// A plan that runs once keeps none, nor does one whose clients differ.
+    pub fn keep(&self, key: u64, make: impl FnOnce() -> Vec<u8>) {
+        if !self.has_run.swap(true, Ordering::Relaxed) || self.made.get().is_some() {
+            return;
+        }
+        let made = make();
+        if made.len() <= Self::BYTES_MAX {
+            self.made.get_or_init(|| (key, made.into()));
+        }
+    }
+}
+
+impl Clone for KeptHeader {
+    /// Of another plan, whose columns may become others.
+    fn clone(&self) -> KeptHeader {
+        KeptHeader::default()
+    }
 }
 
 #[derive(Clone, Debug)]

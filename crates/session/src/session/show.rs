@@ -7,7 +7,7 @@ use vaquita_parser::statement_kind::{Class, InXa};
 use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_one};
 use vaquita_plan::bind::{Place, PlanContext};
 use vaquita_plan::expr::Expr;
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{KeptHeader, OutputColumn};
 use vaquita_storage::Reads;
 use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -62,7 +62,7 @@ impl Session {
     ) -> Result<Done> {
         let form = self.result_form(exchange);
         let rows = exchange.answer.rows(form);
-        rows.columns(columns)?;
+        rows.columns(columns, &KeptHeader::default())?;
         for row in result {
             rows.begin_row();
             for (value, column) in row.iter().zip(columns) {

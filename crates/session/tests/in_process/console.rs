@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{KeptHeader, OutputColumn};
 use vaquita_scripts::sql::{self, escape, print_error, print_ok};
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::clients::Client;
@@ -54,7 +54,7 @@ impl Printed {
 }
 
 impl RowSink for Printed {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, columns: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         self.values = 0;
         columns.iter().for_each(|column| self.put(column.name.as_bytes()));
         self.end_row()

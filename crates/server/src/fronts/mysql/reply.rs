@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::expr::{Expr, ExprKind};
-use vaquita_plan::node::{ColumnOrigin, OutputColumn};
+use vaquita_plan::node::{ColumnOrigin, KeptHeader, OutputColumn};
 use vaquita_plan::typing::{COERCIBILITY_NUMERIC, is_hex_literal};
 use vaquita_storage::{Interrupt, ValueRef};
 use vaquita_types::charset::{self, Charset, CollationId};
@@ -124,16 +124,25 @@ impl Output<'_> {
 }
 
 impl RowSink for Output<'_> {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, columns: &[OutputColumn], header: &KeptHeader) -> Result<()> {
         let charset = self.rows.charset;
         self.rows.columns = columns.len();
-        self.rows.converts = columns.iter().any(|column| conversion(&column.expr.ty, charset).is_some());
         if self.rows.cursor.is_some() {
+            self.rows.converts = any_converts(columns, charset);
             put_kept_header(self, columns, charset);
-        } else {
-            put_header(self, columns, charset);
-            put_eof_if_wanted(self, self.rows.status);
+            return Ok(());
         }
+        let depends_on = u64::from(charset) << 40 | u64::from(self.writer.seq()) << 32 | u64::from(self.caps);
+        if let Some([converts, packets @ ..]) = header.get(depends_on) {
+            self.rows.converts = *converts != 0;
+            self.writer.repeat(packets, columns.len() + 1);
+        } else {
+            self.rows.converts = any_converts(columns, charset);
+            let began = self.writer.mark();
+            put_header(self, columns, charset);
+            header.keep(depends_on, || [&[u8::from(self.rows.converts)], self.writer.since(began)].concat());
+        }
+        put_eof_if_wanted(self, self.rows.status);
         Ok(())
     }
 
@@ -277,6 +286,10 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
         }
     }
     out
+}
+
+fn any_converts(columns: &[OutputColumn], charset: u16) -> bool {
+    columns.iter().any(|column| conversion(&column.expr.ty, charset).is_some())
 }
 
 /// The column count and the definitions.

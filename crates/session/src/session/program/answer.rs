@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use vaquita_exec::sink::{Collect, RowSink};
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{KeptHeader, OutputColumn};
 use vaquita_storage::{Interrupt, ValueRef};
 use vaquita_types::memory::Reserve;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -102,7 +102,7 @@ impl CursorRows {
 }
 
 impl RowSink for CursorRows {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, columns: &[OutputColumn], _: &KeptHeader) -> Result<()> {
         self.columns = columns.iter().map(|column| column.expr.ty.clone()).collect();
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{Expr, IntoTarget, Name, ParameterMode};
 use vaquita_plan::expr::Expr as BoundTree;
-use vaquita_plan::node::{ColumnOrigin, OutputColumn};
+use vaquita_plan::node::{ColumnOrigin, KeptHeader, OutputColumn};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_NO_SUCH_USER, ER_SP_BADSELECT, ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
@@ -168,7 +168,7 @@ impl Session {
         let form_status = form.status;
         let status = Status { more_results: true, out_parameters: true, ..form.status };
         let rows = exchange.answer.rows(crate::answer::ResultForm { status, ..form });
-        rows.columns(&columns)?;
+        rows.columns(&columns, &KeptHeader::default())?;
         rows.begin_row();
         for (value, column) in row.iter().zip(&columns) {
             rows.value(value, &column.expr.ty);

@@ -33,7 +33,8 @@ use crate::statements::OpenStatement;
 
 #[derive(Default)]
 pub struct PreparedStatements {
-    by_id: FxHashMap<u32, Box<Prepared>>,
+    /// The one that runs is taken out; its place stays.
+    by_id: FxHashMap<u32, Option<Box<Prepared>>>,
     /// By names in lower case.
     by_name: HashMap<String, Prepared>,
     last_id: u32,
@@ -135,19 +136,21 @@ impl PreparedStatements {
     /// Keeps a statement; its id, which is never 0.
     pub fn add(&mut self, prepared: Prepared) -> u32 {
         self.last_id = self.last_id.wrapping_add(1).max(1);
-        self.by_id.insert(self.last_id, Box::new(prepared));
+        self.by_id.insert(self.last_id, Some(Box::new(prepared)));
         self.last_id
     }
 
     /// Takes a statement out while it runs; `put_back` follows.
     #[inline]
     pub fn take(&mut self, id: u32) -> Result<Box<Prepared>> {
-        self.by_id.remove(&id).ok_or_else(|| unknown(id))
+        self.by_id.get_mut(&id).and_then(Option::take).ok_or_else(|| unknown(id))
     }
 
     #[inline]
     pub fn put_back(&mut self, id: u32, prepared: Box<Prepared>) {
-        self.by_id.insert(id, prepared);
+        if let Some(place) = self.by_id.get_mut(&id) {
+            *place = Some(prepared);
+        }
     }
 
     /// False: there is none.
@@ -155,19 +158,23 @@ impl PreparedStatements {
         self.by_id.remove(&id).is_some()
     }
 
+    fn prepared(&mut self, id: u32) -> Option<&mut Prepared> {
+        self.by_id.get_mut(&id)?.as_deref_mut()
+    }
+
     pub fn take_cursor(&mut self, id: u32) -> Result<Box<Cursor>> {
-        let prepared = self.by_id.get_mut(&id).ok_or_else(|| unknown(id))?;
+        let prepared = self.prepared(id).ok_or_else(|| unknown(id))?;
         prepared.cursor.take().ok_or_else(|| Error::new(&ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]))
     }
 
     pub fn put_back_cursor(&mut self, id: u32, cursor: Box<Cursor>) {
-        if let Some(prepared) = self.by_id.get_mut(&id) {
+        if let Some(prepared) = self.prepared(id) {
             prepared.cursor = Some(cursor);
         }
     }
 
     pub fn close_cursor(&mut self, id: u32) -> Result<()> {
-        self.by_id.get_mut(&id).ok_or_else(|| unknown(id))?.cursor = None;
+        self.prepared(id).ok_or_else(|| unknown(id))?.cursor = None;
         Ok(())
     }
 
