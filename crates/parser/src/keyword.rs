@@ -1,8 +1,8 @@
 //! Keywords: one enum, and a hash lookup from the bytes of a word.
 //!
 //! The words themselves are in `keyword_table`, generated from MySQL. The hash table is built at
-//! compile time with open addressing; a lookup hashes the word once and compares one or two
-//! entries, ignoring ASCII case.
+//! compile time with open addressing; a lookup takes a word's shape once, hashes it, and compares it with that of one or two
+//! entries.
 
 /// How a word is a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +39,13 @@ const SLOTS: usize = 4096;
 const EMPTY: u16 = u16::MAX;
 
 static TABLE: [u16; SLOTS] = build();
+static SHAPES: [Shape; WORDS.len()] = shapes();
 
 const fn build() -> [u16; SLOTS] {
     let mut table = [EMPTY; SLOTS];
     let mut i = 0;
     while i < WORDS.len() {
-        let mut slot = hash(WORDS[i].as_bytes());
+        let mut slot = Shape::of(WORDS[i].as_bytes()).slot();
         while table[slot] != EMPTY {
             slot = (slot + 1) % SLOTS;
         }
@@ -54,28 +55,72 @@ const fn build() -> [u16; SLOTS] {
     table
 }
 
-/// Setting bit 5 folds letters to lower case and keeps digits and `_` apart from them.
-const fn hash(word: &[u8]) -> usize {
-    let mut h: u32 = 0;
+const fn shapes() -> [Shape; WORDS.len()] {
+    let mut shapes = [Shape { first: 0, last: 0, len: 0 }; WORDS.len()];
     let mut i = 0;
-    while i < word.len() {
-        h = h.wrapping_mul(31).wrapping_add((word[i] | 0x20) as u32);
+    while i < WORDS.len() {
+        shapes[i] = Shape::of(WORDS[i].as_bytes());
         i += 1;
     }
-    ((h ^ (h >> 12)) as usize) % SLOTS
+    shapes
+}
+
+/// The first and the last eight bytes of a word, in lower case: all that most words have.
+#[derive(Clone, Copy, PartialEq)]
+struct Shape {
+    first: u64,
+    last: u64,
+    len: usize,
+}
+
+impl Shape {
+    const BYTES: usize = 8;
+
+    #[inline]
+    const fn of(word: &[u8]) -> Shape {
+        let len = word.len();
+        if let (Some(first), Some(last)) = (word.first_chunk::<8>(), word.last_chunk::<8>()) {
+            return Shape { first: fold(u64::from_le_bytes(*first)), last: fold(u64::from_le_bytes(*last)), len };
+        }
+        if let (Some(first), Some(last)) = (word.first_chunk::<4>(), word.last_chunk::<4>()) {
+            let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+            return Shape { first: fold(first as u64), last: fold(last as u64), len };
+        }
+        let mut first = 0;
+        let mut i = 0;
+        while i < len {
+            first = first << 8 | word[i] as u64;
+            i += 1;
+        }
+        Shape { first: fold(first), last: 0, len }
+    }
+
+    #[inline]
+    const fn slot(self) -> usize {
+        let mixed = (self.first ^ self.last.rotate_left(29) ^ self.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 40) as usize % SLOTS
+    }
+}
+
+/// Setting bit 5 folds letters to lower case and keeps digits and `_` apart from them.
+const fn fold(bytes: u64) -> u64 {
+    bytes | 0x2020_2020_2020_2020
 }
 
 impl Kw {
     /// The keyword spelled by `word` in any case.
     pub fn lookup(word: &[u8]) -> Option<Kw> {
-        let mut slot = hash(word);
+        let shape = Shape::of(word);
+        let mut slot = shape.slot();
         loop {
             let i = *TABLE.get(slot)?;
             if i == EMPTY {
                 return None;
             }
             let i = usize::from(i);
-            if WORDS.get(i)?.as_bytes().eq_ignore_ascii_case(word) {
+            if *SHAPES.get(i)? == shape
+                && (word.len() <= 2 * Shape::BYTES || WORDS.get(i)?.as_bytes().eq_ignore_ascii_case(word))
+            {
                 return ALL.get(i).copied();
             }
             slot = (slot + 1) % SLOTS;

@@ -187,6 +187,21 @@ fn max_execution_time_ends_a_lock_wait() {
     ok(&mut client, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE");
 }
 
+/// Half an hour of work if planning did it, where no limit reaches.
+#[test]
+fn a_constant_that_takes_long_is_computed_when_the_plan_runs() {
+    let server = Server::start("long-constants");
+    let mut client = prepare(&server);
+    let constant = format!("EXTRACTVALUE('{}', 'count(//a[count(//a) > 0])')", "<a/>".repeat(200_000));
+    for query in [format!("SELECT {constant}"), format!("SELECT * FROM d.t WHERE id = {constant} + 0")] {
+        ok(&mut client, &format!("PREPARE s FROM \"{query}\""));
+        ok(&mut client, "SET max_execution_time = 1");
+        assert_eq!(code(&client.query("EXECUTE s")), 3024);
+        assert_eq!(code(&client.query(&query)), 3024);
+        ok(&mut client, "SET max_execution_time = 0");
+    }
+}
+
 /// A locking read that has sent rows cannot restart where it meets a conflict: error 1213 means the whole transaction, at READ COMMITTED too.
 #[test]
 fn a_conflict_that_is_shown_ends_the_transaction() {

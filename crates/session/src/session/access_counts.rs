@@ -69,6 +69,12 @@ pub(super) fn changing_counter(plan: &Plan) -> Option<Counter> {
 
 /// MySQL counts of the first table of a join whether it is read as a whole or by ranges, and of the others whether that happens for each row.
 fn note_node(root: &Node, note: &mut dyn FnMut(Counted)) {
+    // Most statements, and nothing is counted of them.
+    if let Node::Scan(scan) = root
+        && let AccessPath::Point { .. } = scan.path
+    {
+        return;
+    }
     let (mut tables, mut whole, mut sorts) = (0, false, 0);
     note_scans(root, &mut sorts, &mut |path: &AccessPath| {
         let is_first = tables == 0;

@@ -10,7 +10,6 @@
 //! Whatever does not fit runs the ordinary way, and that decides errors and warnings: only plain SELECT, UPDATE and DELETE come here at all.
 //! A plan is made again after a second, since tables grow, and whenever a prepared statement's would be.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,7 +38,7 @@ const DIGITS_MAX: u32 = 18;
 #[derive(Default)]
 pub struct TextPlans {
     /// Trees and plans of statements by their digest, all read under `settings`.
-    known: HashMap<u128, Known>,
+    known: FxHashMap<u128, Known>,
     settings: Option<Arc<PlanSettings>>,
     digest: Digest,
     /// The digest is that of the statement that was looked for last.
