@@ -117,8 +117,6 @@ pub struct Execution<'a> {
     /// What EXPLAIN ANALYZE wants to know.
     pub measures: Option<&'a Measures>,
     pub(crate) memory_bytes: Cell<usize>,
-    /// Rows that scans have looked at.
-    pub(crate) examined: Cell<u64>,
     /// What was asked of tables.
     pub calls: Calls,
     /// What the server counts of it.
@@ -190,7 +188,6 @@ impl<'a> Execution<'a> {
             table_lock_wait: Duration::from_secs(50),
             measures: None,
             memory_bytes: Cell::new(0),
-            examined: Cell::new(0),
             calls: Calls::default(),
             reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),
@@ -210,16 +207,7 @@ impl<'a> Execution<'a> {
 
     /// Rows that scans have looked at.
     pub fn examined(&self) -> u64 {
-        self.examined.get()
-    }
-
-    /// A scan looks at a row.
-    #[inline]
-    pub(crate) fn examine(&self, call: Option<Call>) {
-        self.examined.set(self.examined.get() + 1);
-        if let Some(call) = call {
-            self.calls.add(call, 1);
-        }
+        self.calls.examined()
     }
 
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.

@@ -107,10 +107,8 @@ pub fn run_morsels<T: Send>(
         examined: AtomicU64::new(0),
     };
     let results = helpers.run("scan", || shared.work(&work));
-    let examined = shared.examined.load(Ordering::Relaxed);
-    statement.examined.set(statement.examined.get() + examined);
     // Scans of whole tables are what is divided, for the most part.
-    statement.calls.add(Call::ReadRndNext, examined);
+    statement.calls.examine(Some(Call::ReadRndNext), shared.examined.load(Ordering::Relaxed));
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
         return Ok(None);
@@ -198,7 +196,7 @@ impl Shared<'_> {
         statement.part = Some(&part);
         statement.measures = lent.measures;
         let result = work(&mut Frame::new(&statement, None, self.width));
-        self.examined.fetch_add(statement.examined.get(), Ordering::Relaxed);
+        self.examined.fetch_add(statement.examined(), Ordering::Relaxed);
         if result.is_err() || self.session.refused.load(Ordering::Relaxed) {
             self.morsels.stop();
         }

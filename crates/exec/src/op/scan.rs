@@ -323,7 +323,7 @@ impl TableScan<'_> {
         let Some(table) = self.table.take() else { return Ok(false) };
         let found = if self.lock.is_none() { self.advance(&table, frame) } else { self.advance_locked(&table, frame) };
         if matches!(found, Ok(true)) {
-            frame.statement.examine(self.row_call);
+            frame.statement.calls.examine(self.row_call, 1);
         }
         self.table = Some(table);
         found
@@ -338,7 +338,7 @@ impl TableScan<'_> {
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while !self.is_at_pause() && self.advance(table, frame)? {
-            frame.statement.examine(self.row_call);
+            frame.statement.calls.examine(self.row_call, 1);
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
@@ -364,7 +364,7 @@ impl TableScan<'_> {
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
         let mut rows = 0;
         while self.advance(table, frame)? {
-            frame.statement.examine(self.row_call);
+            frame.statement.calls.examine(self.row_call, 1);
             frame.statement.interrupt.check_in_turn()?;
             let matches = self.is_match(table, frame, false)?;
             match self.lock {
