@@ -6,7 +6,7 @@
 use std::ops::Bound;
 
 use vaquita_plan::expr::CompareOp;
-use vaquita_plan::node::{AccessPath, Node, KeptHeader, OutputColumn, QueryPlan, Scan};
+use vaquita_plan::node::{AccessPath, KeptHeader, Node, OutputColumn, QueryPlan, Scan};
 use vaquita_storage::{IndexCodec, KeyRange, LockMode, Table};
 use vaquita_types::convert::{self, ProblemKind, StoreContext};
 use vaquita_types::errno::{

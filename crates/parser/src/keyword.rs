@@ -118,8 +118,7 @@ impl Kw {
                 return None;
             }
             let i = usize::from(i);
-            if *SHAPES.get(i)? == shape
-                && (word.len() <= 2 * Shape::BYTES || WORDS.get(i)?.as_bytes().eq_ignore_ascii_case(word))
+            if *SHAPES.get(i)? == shape && (word.len() <= 2 * Shape::BYTES || WORDS.get(i)?.as_bytes().eq_ignore_ascii_case(word))
             {
                 return ALL.get(i).copied();
             }

@@ -6,15 +6,15 @@ use vaquita_parser::ast::{DataType, TypeName};
 use vaquita_types::charset::{Charset, Collation, CollationId, charset, collation};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE,
-    ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
-    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
+    ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_EXCEEDS_VECTOR_MAX_DIMENSIONS, ER_ILLEGAL_VALUE_FOR_TYPE,
+    ER_INVALID_FIELD_SIZE, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION,
+    ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::geometry::GeometryKind;
 use vaquita_types::limits::{
     DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, DISPLAY_WIDTH_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX,
 };
-use vaquita_types::{ColumnType, Error, Result, TypeKind};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, vector};
 
 /// `collate` is the column's own COLLATE attribute; `default` the table's collation.
 pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: CollationId) -> Result<ColumnType> {
@@ -51,10 +51,26 @@ pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: Co
         }
         TypeKind::Enum | TypeKind::Set => members(name, ty, collate, default, &mut column)?,
         TypeKind::Geometry => column = ColumnType::geometry(geometry_kind(ty.name), None),
+        TypeKind::Vector => column = vector(name, ty)?,
         TypeKind::Json | TypeKind::Null => {}
         _ => string(name, ty, collate, default, &mut column)?,
     }
     Ok(column)
+}
+
+/// VECTOR(n).
+fn vector(name: &str, ty: &DataType) -> Result<ColumnType> {
+    let dimensions = ty.length.unwrap_or(u64::from(vector::DIMENSIONS_DEFAULT));
+    if dimensions == 0 {
+        return Err(Error::new(&ER_INVALID_FIELD_SIZE, &[&name]));
+    }
+    let most = u64::from(vector::DIMENSIONS_MAX);
+    if dimensions > most {
+        let bytes = |dimensions: u64| dimensions.saturating_mul(vector::ELEMENT_BYTES as u64);
+        let sizes: [&dyn std::fmt::Display; 5] = [&bytes(dimensions), &dimensions, &bytes(most), &most, &name];
+        return Err(Error::new(&ER_EXCEEDS_VECTOR_MAX_DIMENSIONS, &sizes));
+    }
+    Ok(ColumnType::vector(dimensions as u32))
 }
 
 fn kind_of(ty: &DataType, default: CollationId) -> Result<TypeKind> {
@@ -94,7 +110,7 @@ fn kind_of(ty: &DataType, default: CollationId) -> Result<TypeKind> {
         TypeName::Enum => TypeKind::Enum,
         TypeName::Set => TypeKind::Set,
         TypeName::Json => TypeKind::Json,
-        TypeName::Vector => return Err(Error::unsupported("VECTOR columns")),
+        TypeName::Vector => TypeKind::Vector,
         TypeName::Geometry
         | TypeName::Point
         | TypeName::LineString

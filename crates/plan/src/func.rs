@@ -42,6 +42,7 @@ mod roles;
 mod search;
 mod spatial;
 mod string;
+mod vector;
 mod xml;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
@@ -85,6 +86,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         xml::FUNCTIONS,
         roles::FUNCTIONS,
         replication::FUNCTIONS,
+        vector::FUNCTIONS,
     ];
     families.iter().chain(&spatial::FAMILIES).flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });

@@ -15,6 +15,7 @@ mod conversion;
 mod geometry;
 mod merge;
 mod stored;
+mod vectors;
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -34,7 +35,7 @@ pub use compare::{
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};
-pub use geometry::refuse_geometries;
+pub use geometry::{refuse_opaque, refuse_vectors};
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
@@ -260,6 +261,7 @@ fn same_representation(from: &ColumnType, to: &ColumnType) -> bool {
         TypeKind::BigInt => from.is_integer() && from.unsigned == to.unsigned,
         TypeKind::Double => from.kind == TypeKind::Double && to.decimals >= DECIMALS_NOT_FIXED,
         TypeKind::Geometry => from.is_geometry(),
+        TypeKind::Vector => from.is_vector(),
         _ => false,
     }
 }

@@ -11,6 +11,7 @@
 //! | CHAR/VARCHAR/TEXT family | characters (TEXT family: bytes)       | 0                     |
 //! | BINARY/VARBINARY/BLOB    | bytes                                 | 0                     |
 //! | BIT(n)                   | n bits                                | 0                     |
+//! | VECTOR(n)                | 4n bytes                              | 0                     |
 //! | spatial types            | the SRID attribute and 1, 0 without   | WKB's code, 0 for any |
 //! | TIME/DATETIME/TIMESTAMP  | unused                                | fractional digits 0–6 |
 
@@ -19,6 +20,7 @@ mod geometry_kind;
 use std::sync::Arc;
 
 use crate::charset::CollationId;
+use crate::vector;
 pub use geometry_kind::GeometryKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +59,8 @@ pub enum TypeKind {
     Json = 29,
     /// All spatial types; `ColumnType::geometry_kind` says which.
     Geometry = 30,
+    /// FLOATs, as their bytes; `length` counts bytes.
+    Vector = 31,
 }
 
 /// `decimals` of a FLOAT or DOUBLE without a declared scale (MySQL's NOT_FIXED_DEC).
@@ -132,6 +136,14 @@ impl ColumnType {
         ColumnType { length, decimals: kind as u8, ..ColumnType::new(TypeKind::Geometry) }
     }
 
+    pub fn vector(dimensions: u32) -> ColumnType {
+        ColumnType { length: dimensions.saturating_mul(vector::ELEMENT_BYTES as u32), ..ColumnType::new(TypeKind::Vector) }
+    }
+
+    pub fn is_vector(&self) -> bool {
+        self.kind == TypeKind::Vector
+    }
+
     /// Of a spatial type.
     pub fn geometry_kind(&self) -> GeometryKind {
         GeometryKind::from_code(u32::from(self.decimals)).unwrap_or(GeometryKind::Geometry)
@@ -160,12 +172,13 @@ impl ColumnType {
         matches!(self.kind, TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
     }
 
-    /// Values of this type are `Value::Bytes` (character or binary strings, geometries).
+    /// Values of this type are `Value::Bytes` (character or binary strings, geometries, vectors).
     pub fn is_bytes(&self) -> bool {
-        (TypeKind::Char as u8..=TypeKind::LongBlob as u8).contains(&(self.kind as u8)) || self.kind == TypeKind::Geometry
+        (TypeKind::Char as u8..=TypeKind::LongBlob as u8).contains(&(self.kind as u8))
+            || matches!(self.kind, TypeKind::Geometry | TypeKind::Vector)
     }
 
-    /// TEXT and BLOB families, spatial types and JSON: they have no default and need a prefix in an index.
+    /// TEXT and BLOB families, spatial types, vectors and JSON: they have no default and need a prefix in an index.
     pub fn is_blob(&self) -> bool {
         matches!(
             self.kind,
@@ -179,6 +192,7 @@ impl ColumnType {
                 | TypeKind::LongBlob
                 | TypeKind::Json
                 | TypeKind::Geometry
+                | TypeKind::Vector
         )
     }
 

@@ -24,6 +24,7 @@ pub mod sql_mode;
 pub mod stack;
 pub mod temporal;
 pub mod value;
+pub mod vector;
 pub mod xml;
 
 pub use datatype::{ColumnType, TypeKind};

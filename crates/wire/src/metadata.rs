@@ -80,6 +80,7 @@ pub fn type_code(kind: TypeKind) -> u8 {
         | TypeKind::LongBlob => mysql_type::BLOB,
         TypeKind::Json => mysql_type::JSON,
         TypeKind::Geometry => mysql_type::GEOMETRY,
+        TypeKind::Vector => mysql_type::VECTOR,
     }
 }
 

@@ -9,7 +9,7 @@ use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::visit;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC,
-    ER_TOO_LONG_IDENT,
+    ER_INCORRECT_TYPE, ER_TOO_LONG_IDENT,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
@@ -72,12 +72,16 @@ impl Ddl<'_> {
             self.session.check_interrupt()?;
             let context = PlanContext::new(&catalog, Place::Check(&check.name));
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
-            bound.map_err(|error| match unknown_column(&error) {
+            let bound = bound.map_err(|error| match unknown_column(&error) {
                 Some(column) => {
                     Error::new(&ER_BAD_FIELD_ERROR, &[&column, &format_args!("check constraint {} expression", check.name)])
                 }
                 None => error,
             })?;
+            let read = visit::slots(&bound);
+            if let Some(vector) = read.iter().filter_map(|at| def.columns.get(*at)).find(|column| column.ty.is_vector()) {
+                return Err(Error::new(&ER_INCORRECT_TYPE, &[&vector.name, &"CHECK CONSTRAINT"]));
+            }
         }
         for (position, column) in def.columns.iter().enumerate() {
             if let ColumnDefault::Expr(text) = &column.default {

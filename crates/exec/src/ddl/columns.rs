@@ -157,7 +157,7 @@ impl Ddl<'_> {
             DefaultValue::Literal(ast::Literal::Hex { bytes, .. } | ast::Literal::Bit { bytes, .. }) => bytes.is_empty(),
             _ => false,
         };
-        let opaque = matches!(def.ty.kind, TypeKind::Json | TypeKind::Geometry);
+        let opaque = matches!(def.ty.kind, TypeKind::Json | TypeKind::Geometry | TypeKind::Vector);
         let drops = empty && def.ty.is_blob() && !opaque && !sql_mode::is_strict(self.session.sql_mode());
         if drops {
             self.session.warn(Level::Warning, Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));

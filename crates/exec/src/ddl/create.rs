@@ -358,7 +358,7 @@ fn column_bytes(ty: &ColumnType) -> usize {
         TypeKind::TinyText | TypeKind::TinyBlob => 9,
         TypeKind::Text | TypeKind::Blob => 10,
         TypeKind::MediumText | TypeKind::MediumBlob => 11,
-        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry => 12,
+        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry | TypeKind::Vector => 12,
         TypeKind::TinyInt | TypeKind::Year | TypeKind::Null => 1,
         TypeKind::SmallInt | TypeKind::Enum => 2,
         TypeKind::MediumInt | TypeKind::Date | TypeKind::Time => 3,

@@ -14,6 +14,8 @@ use vaquita_types::limits::INDEX_PARTS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexPart};
 use vaquita_types::{Error, Result, TypeKind};
 
+use super::indexes::refuse_vector;
+
 /// The column in which InnoDB numbers the rows of a table with words.
 const ROW_NUMBER: &str = "FTS_DOC_ID";
 const ROW_NUMBER_INDEX: &str = "FTS_DOC_ID_INDEX";
@@ -68,6 +70,7 @@ fn check_column(column: &ColumnDef, shared: &mut Option<CollationId>) -> Result<
     if column.ty.kind == TypeKind::Json {
         return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
     }
+    refuse_vector(column)?;
     let is_text = column.ty.is_text() && !matches!(column.ty.kind, TypeKind::Enum | TypeKind::Set);
     let fits = is_text
         && collation(column.ty.collation).charset.mbminlen == 1

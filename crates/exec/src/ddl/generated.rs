@@ -12,7 +12,7 @@ use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_CANNOT_ADD_FOREIGN, ER_DEPENDENT_BY_GENERATED_COLUMN, ER_FK_CANNOT_USE_VIRTUAL_COLUMN,
-    ER_GENERATED_COLUMN_NON_PRIOR, ER_GENERATED_COLUMN_REF_AUTO_INC, ER_GENERATED_COLUMN_ROW_VALUE,
+    ER_GENERATED_COLUMN_NON_PRIOR, ER_GENERATED_COLUMN_REF_AUTO_INC, ER_GENERATED_COLUMN_ROW_VALUE, ER_INCORRECT_TYPE,
     ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN, ER_WRONG_FK_OPTION_FOR_GENERATED_COLUMN, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::{
@@ -160,6 +160,9 @@ impl Ddl<'_> {
             }
             for read in visit::slots(&bound) {
                 let Some(base) = def.columns.get(read) else { continue };
+                if base.ty.is_vector() {
+                    return Err(Error::new(&ER_INCORRECT_TYPE, &[&base.name, &"GENERATED COLUMN"]));
+                }
                 if base.auto_increment {
                     return Err(Error::new(&ER_GENERATED_COLUMN_REF_AUTO_INC, &[&column.name]));
                 }

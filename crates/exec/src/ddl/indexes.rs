@@ -6,9 +6,9 @@ use vaquita_types::charset::collation;
 use vaquita_types::errno::{
     ER_BLOB_KEY_WITHOUT_LENGTH, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME,
     ER_FUNCTIONAL_INDEX_PRIMARY_KEY, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY,
-    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY,
-    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_KEY_COLUMN, ER_WRONG_NAME_FOR_INDEX,
-    ER_WRONG_SUB_KEY,
+    ER_NON_SCALAR_USED_AS_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT,
+    ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM,
+    ER_WRONG_KEY_COLUMN, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use vaquita_types::limits::{
     IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
@@ -149,6 +149,7 @@ pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
         if column.key_type().kind == TypeKind::Json {
             return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
         }
+        refuse_vector(column)?;
         if column.key_type().is_blob() && part.prefix.is_none() {
             return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));
         }
@@ -207,11 +208,16 @@ pub fn drop_index(name: &str, old: &TableDef, new: &mut TableDef) -> Result<()> 
     }
 }
 
+pub fn refuse_vector(column: &ColumnDef) -> Result<()> {
+    if column.ty.is_vector() { Err(Error::new(&ER_NON_SCALAR_USED_AS_KEY, &[&column.name])) } else { Ok(()) }
+}
+
 /// The prefix length to store; a prefix of the whole column is none.
 fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
     if column.key_type().kind == TypeKind::Json {
         return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
     }
+    refuse_vector(column)?;
     let Some(length) = length else {
         if column.key_type().is_blob() {
             return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));

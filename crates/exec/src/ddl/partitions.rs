@@ -163,6 +163,9 @@ pub(super) fn check_level(function: &PartitionLevel, def: &TableDef, what: &str)
     if columns.iter().any(|column| column.ty.is_geometry()) {
         return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"GEOMETRY"]));
     }
+    if let Some(vector) = columns.iter().find(|column| column.ty.is_vector()) {
+        return not_allowed(vector);
+    }
     if columns.iter().any(|column| column.ty.is_blob()) {
         return Err(Error::new(&ER_BLOB_FIELD_IN_PART_FUNC_ERROR, &[]));
     }

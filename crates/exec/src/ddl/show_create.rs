@@ -166,8 +166,8 @@ fn collation_text(def: &TableDef, column: &ColumnDef, out: &mut String) {
 
 fn default_text(column: &ColumnDef, out: &mut String) {
     let ty = &column.ty;
-    // TEXT and BLOB have no NULL default to speak of; JSON and spatial types do.
-    let is_silent = ty.is_blob() && ty.is_bytes() && !ty.is_geometry();
+    // TEXT and BLOB have no NULL default to speak of; JSON, spatial types and vectors do.
+    let is_silent = ty.is_blob() && ty.is_bytes() && !ty.is_geometry() && !ty.is_vector();
     match &column.default {
         _ if column.generated.is_some() || column.auto_increment => {}
         ColumnDefault::None => {}

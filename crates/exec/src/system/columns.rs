@@ -152,7 +152,9 @@ fn string_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
         TypeKind::Char | TypeKind::VarChar => u64::from(ty.length),
         TypeKind::Enum => members.iter().map(|m| chars_of(m)).max().unwrap_or(0),
         TypeKind::Set => members.iter().map(|m| chars_of(m)).sum::<u64>() + (members.len() as u64).saturating_sub(1),
-        TypeKind::Binary | TypeKind::VarBinary => return (Some(u64::from(ty.length)), Some(u64::from(ty.length))),
+        TypeKind::Binary | TypeKind::VarBinary | TypeKind::Vector => {
+            return (Some(u64::from(ty.length)), Some(u64::from(ty.length)));
+        }
         TypeKind::TinyText | TypeKind::TinyBlob => return (Some(255), Some(255)),
         TypeKind::Text | TypeKind::Blob => return (Some(65_535), Some(65_535)),
         TypeKind::MediumText | TypeKind::MediumBlob => return (Some(16_777_215), Some(16_777_215)),

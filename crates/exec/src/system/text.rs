@@ -6,7 +6,7 @@ use vaquita_types::charset::charset;
 use vaquita_types::convert;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef};
-use vaquita_types::{ColumnType, TypeKind, Value};
+use vaquita_types::{ColumnType, TypeKind, Value, vector};
 
 /// DATA_TYPE: the bare name.
 pub fn type_name(ty: &ColumnType) -> &'static str {
@@ -42,6 +42,7 @@ pub fn type_name(ty: &ColumnType) -> &'static str {
         TypeKind::Set => "set",
         TypeKind::Json => "json",
         TypeKind::Geometry => ty.geometry_kind().name(),
+        TypeKind::Vector => "vector",
     }
 }
 
@@ -59,6 +60,7 @@ pub fn type_text(ty: &ColumnType) -> String {
             write!(text, "({})", ty.length)
         }
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if ty.decimals > 0 => write!(text, "({})", ty.decimals),
+        TypeKind::Vector => write!(text, "({})", ty.length as usize / vector::ELEMENT_BYTES),
         TypeKind::Enum | TypeKind::Set => {
             text.push_str(&members_text(ty));
             Ok(())

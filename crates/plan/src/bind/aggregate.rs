@@ -181,7 +181,10 @@ impl Binder<'_> {
         use ast::AggregateFunc as F;
         let mut args = args;
         if !matches!(call.func, F::Count | F::GroupConcat | F::BitAnd | F::BitOr | F::BitXor | F::StCollect) {
-            typing::refuse_geometries(aggregate_name(call.func), &args.iter().collect::<Vec<_>>())?;
+            typing::refuse_opaque(aggregate_name(call.func), &args.iter().collect::<Vec<_>>())?;
+        }
+        if !matches!(call.func, F::Count | F::GroupConcat) {
+            typing::refuse_vectors(aggregate_name(call.func), &args.iter().collect::<Vec<_>>())?;
         }
         if call.distinct && matches!(call.func, F::Sum | F::Avg) {
             args = args.into_iter().map(typing::stored_number).collect::<Result<_>>()?;

@@ -117,6 +117,7 @@ impl Binder<'_> {
                 let target =
                     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
                 let expr = self.scalar(expr)?;
+                typing::refuse_vectors("convert", &[&expr])?;
                 let nullable = self.text_is_nullable(expr.nullable);
                 Ok(Expr { nullable, ..typing::convert_using(expr, target) })
             }
@@ -201,6 +202,7 @@ impl Binder<'_> {
             ast::UnaryOp::Plus => self.scalar(expr),
             ast::UnaryOp::Not => {
                 let inner = self.scalar(expr)?;
+                typing::refuse_vectors("=", &[&inner])?;
                 Ok(self.as_condition(inner)?.negated())
             }
             ast::UnaryOp::BitNot => {

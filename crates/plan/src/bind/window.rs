@@ -61,10 +61,11 @@ impl Binder<'_> {
                 refuse_column(buckets)?;
                 (vec![self.scalar(buckets)?], rank(), true)
             }
-            W::Lead(call) | W::Lag(call) => return self.lead_lag(call),
+            W::Lead(call) | W::Lag(call) => return self.lead_lag(call, name_of(func)),
             W::FirstValue { expr, ignore_nulls } | W::LastValue { expr, ignore_nulls } => {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
                 let arg = self.scalar(expr)?;
+                typing::refuse_vectors(name_of(func), &[&arg])?;
                 let ty = kept_type(&arg.ty);
                 (vec![arg], ty, true)
             }
@@ -72,6 +73,7 @@ impl Binder<'_> {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
                 refuse(*from_last, "FROM LAST")?;
                 let (arg, n) = (self.scalar(expr)?, self.scalar(n)?);
+                typing::refuse_vectors(name_of(func), &[&arg])?;
                 let is_given = matches!(n.kind, ExprKind::Param(_) | ExprKind::UserVar(_));
                 if !(is_given || is_constant(&n) && n.ty.is_integer()) {
                     return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"nth_value"]));
@@ -83,10 +85,11 @@ impl Binder<'_> {
         })
     }
 
-    fn lead_lag(&mut self, call: &ast::LeadLag) -> Result<(Vec<Expr>, ColumnType, bool)> {
+    fn lead_lag(&mut self, call: &ast::LeadLag, name: &str) -> Result<(Vec<Expr>, ColumnType, bool)> {
         refuse(call.ignore_nulls, "IGNORE NULLS")?;
         call.offset.as_ref().map_or(Ok(()), refuse_column)?;
         let mut args = vec![self.scalar(&call.expr)?];
+        typing::refuse_vectors(name, &args.iter().collect::<Vec<_>>())?;
         let one = ast::Expr::Literal(ast::Literal::Int(1));
         args.push(self.scalar(call.offset.as_ref().unwrap_or(&one))?);
         let Some(default) = &call.default else {

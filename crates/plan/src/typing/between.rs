@@ -17,7 +17,7 @@ use crate::visit;
 
 /// `value [NOT] BETWEEN low AND high`: two comparisons by one rule, as MySQL types it.
 pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
-    super::refuse_geometries("between", &[&value, &low, &high])?;
+    super::refuse_opaque("between", &[&value, &low, &high])?;
     let number = [&value, &low, &high].iter().any(|e| is_plain_number(&e.ty));
     let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
     let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);

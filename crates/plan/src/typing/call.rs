@@ -170,6 +170,7 @@ pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
         }
     }
     super::geometry::check_call(def.name, &args)?;
+    super::vectors::check_call(def.name, &args)?;
     if NUMERIC.contains(&def.name) {
         args = args.into_iter().map(as_number).collect::<Result<_>>()?;
     }

@@ -11,9 +11,17 @@ use crate::text;
 /// `CAST(expr AS target)`; `connection` is the session's collation, that of CAST AS CHAR.
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
     match target {
-        CastType::Signed => super::refuse_geometries("cast_as_signed", &[&expr])?,
-        CastType::Unsigned => super::refuse_geometries("cast_as_unsigned", &[&expr])?,
-        CastType::Year => super::refuse_geometries("cast_as_year", &[&expr])?,
+        CastType::Signed => super::refuse_opaque("cast_as_signed", &[&expr])?,
+        CastType::Unsigned => super::refuse_opaque("cast_as_unsigned", &[&expr])?,
+        CastType::Year => super::refuse_opaque("cast_as_year", &[&expr])?,
+        CastType::Char { charset: Some(name), .. } if name.eq_ignore_ascii_case("binary") => {}
+        CastType::Char { .. } => super::refuse_vectors("cast_as_char", &[&expr])?,
+        CastType::Date => super::refuse_vectors("cast_as_date", &[&expr])?,
+        CastType::Time(_) => super::refuse_vectors("cast_as_time", &[&expr])?,
+        CastType::DateTime(_) => super::refuse_vectors("cast_as_datetime", &[&expr])?,
+        CastType::Decimal { .. } => super::refuse_vectors("cast_as_decimal", &[&expr])?,
+        CastType::Json => super::refuse_vectors("cast_as_json", &[&expr])?,
+        CastType::Double | CastType::Real | CastType::Float(_) => super::refuse_vectors("cast_as_real", &[&expr])?,
         _ => {}
     }
     let ty = cast_type(&expr, target, connection)?;

@@ -42,7 +42,9 @@ pub fn string_collation(expr: &Expr) -> Collated {
     match expr.ty.kind {
         TypeKind::Json => Collated { collation: CollationId::UTF8MB4_BIN, coercibility: 2, ascii: false },
         TypeKind::Null => Collated { collation: CollationId::BINARY, coercibility: 6, ascii: true },
-        TypeKind::Bit | TypeKind::Geometry => Collated { collation: CollationId::BINARY, coercibility: 2, ascii: false },
+        TypeKind::Bit | TypeKind::Geometry | TypeKind::Vector => {
+            Collated { collation: CollationId::BINARY, coercibility: 2, ascii: false }
+        }
         _ => Collated { collation: NUMBER_COLLATION, coercibility: COERCIBILITY_NUMERIC, ascii: true },
     }
 }

@@ -232,6 +232,7 @@ fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
 /// As `compare`, but years have four digits: so IN takes them.
 pub(super) fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     super::geometry::check_comparison(op, &left, &right)?;
+    super::vectors::check_comparison(op, &left, &right)?;
     let right = readable(right, &left);
     let left = readable(left, &right);
     let (left, right) = adapt_constants(left, right);

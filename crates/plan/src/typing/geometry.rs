@@ -54,8 +54,9 @@ const REFUSING: [&str; 45] = [
 ];
 
 /// Those that are another function in MySQL, whose name the error has.
-const UNDER_ANOTHER_NAME: [(&str, &str); 8] = [
+pub(super) const UNDER_ANOTHER_NAME: [(&str, &str); 9] = [
     ("NEG", "-"),
+    ("NOT", "="),
     ("MOD", "%"),
     ("CEIL", "ceiling"),
     ("POWER", "pow"),
@@ -64,6 +65,11 @@ const UNDER_ANOTHER_NAME: [(&str, &str); 8] = [
     ("DATE_ADD", "date_add_interval"),
     ("DATE_SUB", "date_add_interval"),
 ];
+
+/// Neither a number nor a text.
+fn is_opaque(expr: &Expr) -> bool {
+    expr.ty.is_geometry() || expr.ty.is_vector()
+}
 
 fn is_geometry(expr: &Expr) -> bool {
     expr.ty.is_geometry()
@@ -74,9 +80,14 @@ pub fn refused(operation: &str) -> Error {
     Error::new(&errno::ER_WRONG_ARGUMENTS, &[&operation])
 }
 
-/// Refuses geometries among `exprs`.
-pub fn refuse_geometries(operation: &str, exprs: &[&Expr]) -> Result<()> {
-    if exprs.iter().any(|expr| is_geometry(expr)) { Err(refused(operation)) } else { Ok(()) }
+/// Refuses geometries and vectors among `exprs`.
+pub fn refuse_opaque(operation: &str, exprs: &[&Expr]) -> Result<()> {
+    if exprs.iter().any(|expr| is_opaque(expr)) { Err(refused(operation)) } else { Ok(()) }
+}
+
+/// Refuses vectors among `exprs`.
+pub fn refuse_vectors(operation: &str, exprs: &[&Expr]) -> Result<()> {
+    if exprs.iter().any(|expr| expr.ty.is_vector()) { Err(refused(operation)) } else { Ok(()) }
 }
 
 /// Of a call of a function.
@@ -97,7 +108,7 @@ pub(super) fn check_call(name: &str, args: &[Expr]) -> Result<()> {
 /// Geometries are equal or not, but have no order.
 pub(super) fn check_comparison(op: CompareOp, left: &Expr, right: &Expr) -> Result<()> {
     match op {
-        CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => refuse_geometries(op.token(), &[left, right]),
+        CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => refuse_opaque(op.token(), &[left, right]),
         CompareOp::Eq | CompareOp::Ne | CompareOp::NullSafeEq => Ok(()),
     }
 }

@@ -105,6 +105,7 @@ fn merge_strings(a: TypeKind, b: TypeKind) -> TypeKind {
 
 /// The common type of `exprs`; error 1267 if their collations cannot be brought together.
 pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
+    super::vectors::check_merge(exprs)?;
     let nullable = exprs.iter().any(|e| e.nullable);
     let typed: Vec<&&Expr> = exprs.iter().filter(|e| e.ty.kind != TypeKind::Null).collect();
     let Some(first) = typed.first() else {
@@ -113,6 +114,10 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
     let mut kind = typed.iter().skip(1).fold(first.ty.kind, |k, e| merge_two(k, e.ty.kind));
     if typed.len() == 1 && matches!(kind, TypeKind::Enum | TypeKind::Set) {
         kind = TypeKind::VarChar;
+    }
+    if kind == TypeKind::Vector {
+        let length = typed.iter().map(|e| e.ty.length).max().unwrap_or(0);
+        return Ok(Merged { ty: ColumnType { length, ..ColumnType::new(kind) }, nullable, coercibility: 2 });
     }
     if kind == TypeKind::Geometry {
         return Ok(Merged { ty: merge_geometries(exprs, operation), nullable, coercibility: 2 });

@@ -115,7 +115,8 @@ impl Form {
             | TypeKind::Blob
             | TypeKind::MediumBlob
             | TypeKind::LongBlob
-            | TypeKind::Geometry => Form::Bytes,
+            | TypeKind::Geometry
+            | TypeKind::Vector => Form::Bytes,
         }
     }
 

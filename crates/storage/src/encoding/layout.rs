@@ -97,7 +97,8 @@ fn reads_as(old: &ColumnType, new: &ColumnType) -> bool {
         (Geometry, Geometry) => {
             new.geometry_kind().holds(old.geometry_kind()) && (new.srid().is_none() || new.srid() == old.srid())
         }
-        (Geometry, _) | (_, Geometry) => false,
+        (Vector, Vector) => old.length <= new.length,
+        (Geometry | Vector, _) | (_, Geometry | Vector) => false,
         (_, Char | Binary) => old.kind == Char && new.kind == Char && old.collation == new.collation && old.length <= new.length,
         _ if old.is_bytes() && new.is_bytes() && old.kind != Binary => old.collation == new.collation && length_fits(old, new),
         _ => false,

@@ -27,7 +27,11 @@ pub fn to_json(value: &Value, ty: &ColumnType) -> Json {
         Value::Decimal(d) => Json::decimal(d.clone()),
         Value::Bytes(b) if ty.is_geometry() => geometry(b).unwrap_or_else(|| Json::opaque(ty.kind, b.to_vec())),
         Value::Bytes(b) if ty.collation == CollationId::BINARY => {
-            let kind = if ty.is_bytes() && ty.kind as u8 >= TypeKind::Binary as u8 { ty.kind } else { TypeKind::VarBinary };
+            let kind = if ty.is_bytes() && ty.kind as u8 >= TypeKind::Binary as u8 && !ty.is_vector() {
+                ty.kind
+            } else {
+                TypeKind::VarBinary
+            };
             Json::opaque(kind, b.to_vec())
         }
         Value::Bytes(b) => string(b, ty.collation),

@@ -17,6 +17,7 @@ use crate::json::Json;
 use crate::sql_mode;
 use crate::temporal::{Date, DateFlags, TimeZone};
 use crate::value::Value;
+use crate::vector::{self, Problem as VectorProblem};
 
 /// What storing depends on besides the value and the types.
 #[derive(Clone, Debug)]
@@ -73,6 +74,8 @@ pub enum ProblemKind {
     JsonCast(&'static str),
     /// 1416.
     NoGeometry,
+    /// 6136: what the value is, and its bytes.
+    NoVector { what: &'static str, bytes: usize },
     /// 3643.
     OtherSrid { value: u32, column: u32 },
 }
@@ -103,7 +106,7 @@ impl StoreProblem {
     /// An error in every mode: nothing can be stored.
     pub fn always_fails(&self) -> bool {
         use ProblemKind::*;
-        matches!(self.kind, JsonSyntax { .. } | JsonCharset(_) | JsonTooDeep | NoGeometry | OtherSrid { .. })
+        matches!(self.kind, JsonSyntax { .. } | JsonCharset(_) | JsonTooDeep | NoGeometry | NoVector { .. } | OtherSrid { .. })
     }
 
     /// MySQL's error or warning; `row` counts from 1. `strict` chooses between the two texts that
@@ -139,6 +142,7 @@ impl StoreProblem {
             ProblemKind::JsonCharset(name) => Error::new(&errno::ER_INVALID_JSON_CHARSET, &[name]),
             ProblemKind::JsonTooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
             ProblemKind::NoGeometry => Error::new(&errno::ER_CANT_CREATE_GEOMETRY_OBJECT, &[]),
+            ProblemKind::NoVector { what, bytes } => Error::new(&errno::ER_DATA_INCOMPATIBLE_WITH_VECTOR, &[what, bytes]),
             ProblemKind::OtherSrid { value, column: srid } => {
                 Error::new(&errno::ER_WRONG_SRID_FOR_COLUMN, &[&column, value, srid])
             }
@@ -175,6 +179,7 @@ pub fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContex
         TypeKind::Json => super::store_text::store_json(value, from),
         TypeKind::Null => Ok(Value::Null),
         TypeKind::Geometry => store_geometry(value, to),
+        TypeKind::Vector => store_vector(value, from, to),
         _ => super::store_text::store_string(value, from, to),
     }
 }
@@ -193,6 +198,30 @@ fn store_geometry(value: Value, to: &ColumnType) -> Stored {
         _ => StoreProblem::of(ProblemKind::NoGeometry, Value::Null),
     }
 }
+
+/// Only binary strings are vectors, and only of numbers.
+fn store_vector(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
+    let refused = |what, bytes| StoreProblem::of(ProblemKind::NoVector { what, bytes }, Value::Null);
+    let bytes = match &value {
+        Value::Bytes(bytes) => bytes,
+        Value::Decimal(_) => return refused("numeric", DECIMAL_BYTES),
+        Value::Int(_) | Value::UInt(_) | Value::Float(_) => return refused("numeric", NUMBER_BYTES),
+        other => return refused("string", to_text(other, from).len()),
+    };
+    if from.is_text() {
+        return refused("string", bytes.len());
+    }
+    match vector::check(bytes) {
+        Err(VectorProblem::Length) => refused("string", bytes.len()),
+        Err(VectorProblem::NotFinite) => refused("NAN or INF", bytes.len()),
+        Ok(()) if bytes.len() > to.length as usize => StoreProblem::of(ProblemKind::TooLong, Value::bytes(&[])),
+        Ok(()) => Ok(value),
+    }
+}
+
+/// As MySQL tells them: of a number in 64 bits, and of its DECIMALs in memory.
+const NUMBER_BYTES: usize = 8;
+const DECIMAL_BYTES: usize = 64;
 
 fn is_number_or_time(kind: TypeKind) -> bool {
     use TypeKind::*;

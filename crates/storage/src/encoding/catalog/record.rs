@@ -268,10 +268,10 @@ fn read_type(r: &mut Reader<'_>) -> Option<ColumnType> {
 
 fn type_kind(tag: u8) -> Option<TypeKind> {
     use TypeKind::*;
-    const KINDS: [TypeKind; 31] = [
+    const KINDS: [TypeKind; 32] = [
         Null, TinyInt, SmallInt, MediumInt, Int, BigInt, Decimal, Float, Double, Bit, Year, Date, Time, DateTime, Timestamp,
         Char, VarChar, TinyText, Text, MediumText, LongText, Binary, VarBinary, TinyBlob, Blob, MediumBlob, LongBlob, Enum, Set,
-        Json, Geometry,
+        Json, Geometry, Vector,
     ];
     // Each kind stands at its tag.
     const _: () = {
