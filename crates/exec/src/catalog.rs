@@ -8,7 +8,7 @@ use vaquita_parser::ast::{Instruction, Program};
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, View};
 use vaquita_plan::data_type::column_type;
 use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
-use vaquita_types::schema::{ObjectKind, TableDef, TableRef};
+use vaquita_types::schema::{ObjectKind, StoredObject, TableDef, TableRef};
 use vaquita_types::{Error, Result};
 
 use crate::system::routines::read_routine;
@@ -24,6 +24,16 @@ fn may_change(program: &Program) -> bool {
     program.calls.iter().any(is_stored)
         || program.cursors.iter().any(changes)
         || program.steps.iter().any(|step| matches!(&step.instruction, Instruction::Run(statement) if changes(statement)))
+}
+
+/// What the record of a function says to the planner.
+pub fn function_of(object: &StoredObject) -> Result<StoredFunction> {
+    let create = read_routine(object)?;
+    let returns = create.returns.ok_or_else(|| Error::internal("a function without a type"))?;
+    let returns = column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation)?;
+    let (database, name) = (object.database.clone(), object.name.clone());
+    let changes = may_change(&create.program);
+    Ok(StoredFunction { database, name, parameters: create.parameters, returns, changes })
 }
 
 pub struct PlanCatalog<'a> {
@@ -63,13 +73,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
     }
 
     fn function(&self, database: &str, name: &str) -> Result<Option<StoredFunction>> {
-        let Some(object) = self.catalog.object(database, ObjectKind::Function, name)? else { return Ok(None) };
-        let create = read_routine(&object)?;
-        let returns = create.returns.ok_or_else(|| Error::internal("a function without a type"))?;
-        let returns = column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation)?;
-        let (database, name) = (object.database.clone(), object.name.clone());
-        let changes = may_change(&create.program);
-        Ok(Some(StoredFunction { database, name, parameters: create.parameters, returns, changes }))
+        self.catalog.object(database, ObjectKind::Function, name)?.map(|object| function_of(&object)).transpose()
     }
 
     fn database_exists(&self, database: &str) -> Result<bool> {

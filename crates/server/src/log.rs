@@ -4,12 +4,18 @@
 //!   stopped terminal. Commits and the end of the process depend on it. (A file on a file system that hangs would still hold a line up.)
 //! * LOG-2: lines that were left out are counted, and the first line that is written again is preceded by their number.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::os::fd::AsFd;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// POSIX's PIPE_BUF on Linux: a pipe that is ready takes that much without blocking.
 const PIECE_BYTES: usize = 4096;
@@ -19,7 +25,7 @@ static LEFT_OUT: Mutex<u64> = Mutex::new(0);
 
 /// Panics are lines of the log like others; the standard hook would wait for stderr.
 pub fn start() {
-    tracing_subscriber::fmt().log_internal_errors(false).with_writer(Stderr).init();
+    tracing_subscriber::fmt().log_internal_errors(false).with_writer(Stderr).finish().with(Kept).init();
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let trace = std::backtrace::Backtrace::capture();
@@ -32,6 +38,35 @@ pub fn start() {
 /// A line on stderr that does not come from the log.
 pub fn line(text: &str) {
     put(&mut std::io::stderr().lock(), format!("{text}\n").as_bytes());
+}
+
+/// The last lines stay in memory, for performance_schema.error_log.
+struct Kept;
+
+impl<S: Subscriber> Layer<S> for Kept {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let priority = match *event.metadata().level() {
+            Level::ERROR => "Error",
+            Level::WARN => "Warning",
+            Level::INFO => "System",
+            _ => "Note",
+        };
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        vaquita_session::log_lines::note(priority, &text.0);
+    }
+}
+
+/// The message and, behind it, other fields.
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?}"),
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
 }
 
 #[derive(Clone, Copy)]

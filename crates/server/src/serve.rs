@@ -89,6 +89,9 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     kill_point("start.variables");
     let server = Server::new(engine, catalog, globals, accounts, hooks.clone());
     let _ = hooks.server.set(Arc::downgrade(&server));
+    if let Err(error) = vaquita_session::sys_schema::prepare(&server) {
+        tracing::error!("the schema sys cannot be made: {}", error.message());
+    }
     let unix = bind_unix(&path)?;
     let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
     let scheduled = front.server.clone();

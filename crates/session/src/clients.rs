@@ -3,20 +3,21 @@
 //! A session writes what it does into its `Client` at the start and end of each command; others read it
 //! and raise its interrupt. Nothing here is on the session's critical path but a few stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use vaquita_exec::context::{Forget, OwnedSums, Sums};
+use vaquita_exec::context::{Forget, OwnedSums, Sums, TableSums, TableUse};
 use vaquita_storage::{Interrupt, InterruptReason, Progress};
 
 use crate::account_sums::{Account, AccountSums, forget};
 use crate::connection_events::ConnectionEvents;
 use crate::counters::{Counts, SessionCounters};
 use crate::statement_events::{KeptLine, StatementEvents};
+use crate::table_sums::ServerTables;
 
 pub struct Client {
     pub id: u64,
@@ -409,6 +410,8 @@ pub struct Clients {
     abandoned: AtomicBool,
     /// Connections that ended before they had logged in.
     aborted_connects: AtomicU64,
+    /// What connections have counted of tables and given away.
+    pub(crate) tables: ServerTables,
 }
 
 impl Clients {
@@ -426,6 +429,7 @@ impl Clients {
             if !client.authenticated.load(Ordering::Relaxed) && !client.in_background {
                 self.aborted_connects.fetch_add(1, Ordering::Relaxed);
             }
+            client.with_events(|events| events.tables.give(&self.tables));
             let (counts, sums) = (client.counters.all(), client.with_events(|events| std::mem::take(&mut events.sums)));
             connected.ended.add(&counts);
             connected.ended_by_account.add(client.owner(), &sums, &counts);
@@ -503,9 +507,23 @@ impl Clients {
         all
     }
 
+    /// What was done with the rows of tables.
+    pub fn table_sums(&self) -> HashMap<TableUse, TableSums> {
+        let connected = self.connected.lock();
+        let mut all = self.tables.all();
+        let mut add = |(used, sums): &(TableUse, TableSums)| all.entry(*used).or_default().add_all(sums);
+        connected.by_id.values().for_each(|client| client.with_events(|events| events.tables.lines().iter().for_each(&mut add)));
+        all
+    }
+
     /// Lets such sums begin anew.
     pub fn forget_sums(&self, what: Forget) {
         let mut connected = self.connected.lock();
+        if what == Forget::Tables {
+            self.tables.forget();
+            connected.by_id.values().for_each(|client| client.with_events(|events| events.tables.forget()));
+            return;
+        }
         connected.ended_by_account.forget(what);
         connected.by_id.values().for_each(|client| client.with_events(|events| forget(&mut events.sums, what)));
     }

@@ -15,6 +15,7 @@ use vaquita_exec::context::{
 };
 
 use crate::statement_events::{Ended, KeptLine, StatementEvents, shortened};
+use crate::table_sums::ConnectionTables;
 
 /// Events of a connection that each of its histories has.
 const HISTORY_EVENTS: usize = 10;
@@ -33,6 +34,7 @@ pub struct ConnectionEvents {
     events: Vec<Event>,
     transaction_events: Vec<Transaction>,
     pub sums: Sums,
+    pub tables: ConnectionTables,
 }
 
 /// A statement that runs or has ended.

@@ -16,14 +16,18 @@ pub mod event_end;
 pub mod event_signal;
 pub mod event_times;
 mod known_programs;
+pub mod log_lines;
 pub mod memory;
+mod nowhere;
 mod programs;
 pub mod server;
 pub mod session;
 pub mod state;
 mod statement_events;
 mod statements;
+pub mod sys_schema;
 mod table_locks;
+mod table_sums;
 mod user_locks;
 pub mod variables;
 

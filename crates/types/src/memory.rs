@@ -34,6 +34,11 @@ pub fn freed(bytes: usize) {
     USED.fetch_sub(bytes, Ordering::Relaxed);
 }
 
+/// What is in the account now.
+pub fn used() -> usize {
+    USED.load(Ordering::Relaxed)
+}
+
 pub fn set_bytes_max(bytes: usize) {
     BYTES_MAX.store(bytes, Ordering::Relaxed);
 }

@@ -18,6 +18,7 @@ mod rows;
 mod server;
 mod setup;
 mod statement_events;
+mod table_uses;
 mod transaction_events;
 
 use std::cell::{Cell, RefCell};
@@ -51,8 +52,8 @@ pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, Trig
 pub use ranks::Ranks;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
-    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, RoutineGrantInfo, ServerInfo, SessionLockInfo,
-    TableGrantInfo, VariableScope, WarningInfo, thread_id,
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, LogLine, NoServer, ProcessInfo, RoutineGrantInfo, ServerInfo, SessionLockInfo,
+    TableGrantInfo, VariableInfo, VariableScope, WarningInfo, thread_id,
 };
 
 pub use calls::{CALLS, Call, Calls};
@@ -62,6 +63,7 @@ pub use statement_events::{
     Bucket, Counted, DigestInfo, Forget, Histogram, StatementDigest, StatementEvent, StatementEvents, StatementSample,
     StatementSums, Work, bucket_bounds,
 };
+pub use table_uses::{ROW_WORKS, RowWork, TableSums, TableUse};
 pub use transaction_events::{
     Characteristics, ErrorSums, OwnedSums, SavepointCounts, Sums, TimeSums, TransactionEvent, TransactionState, TransactionSums,
     XaEvent,

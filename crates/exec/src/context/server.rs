@@ -11,7 +11,7 @@ use vaquita_storage::{SessionCatalog, StageProgress};
 use vaquita_types::errno::{ER_TABLEACCESS_DENIED_ERROR, ER_VIEW_INVALID};
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, Value};
 
 use super::setup::Setup;
 use super::statement_events::StatementEvents;
@@ -123,6 +123,34 @@ pub struct WarningInfo {
     pub message: String,
 }
 
+/// A line of the server's log.
+#[derive(Clone, Debug)]
+pub struct LogLine {
+    /// Microseconds since 1970.
+    pub at_us: u64,
+    /// `System`, `Error`, `Warning` or `Note`.
+    pub priority: &'static str,
+    pub text: String,
+}
+
+/// What a system variable is.
+#[derive(Clone, Debug)]
+pub struct VariableInfo {
+    pub name: &'static str,
+    /// `GLOBAL`, `SESSION` or `SESSION_ONLY`.
+    pub scope: &'static str,
+    /// `Integer`, `Boolean` …
+    pub data_type: &'static str,
+    /// Bounds; empty if there are none.
+    pub min: String,
+    pub max: String,
+    pub prose: &'static str,
+    /// Where its global value is from: `COMPILED`, `PERSISTED` or `DYNAMIC`.
+    pub source: &'static str,
+    /// What SET PERSIST stored.
+    pub persisted: Option<String>,
+}
+
 pub trait ServerInfo {
     /// Names in lower case with their values as SHOW VARIABLES prints them, sorted.
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
@@ -132,6 +160,18 @@ pub trait ServerInfo {
     fn processes(&self) -> Vec<ProcessInfo>;
     /// Locks of LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE and GET_LOCK().
     fn session_locks(&self) -> Vec<SessionLockInfo> {
+        Vec::new()
+    }
+    /// The last lines of the server's log, the oldest first.
+    fn log_lines(&self) -> Vec<LogLine> {
+        Vec::new()
+    }
+    /// By name.
+    fn variable_infos(&self) -> Vec<VariableInfo> {
+        Vec::new()
+    }
+    /// The session's own, by name, with their values as texts.
+    fn user_variables(&self) -> Vec<(String, Value)> {
         Vec::new()
     }
     /// The zone of that name, SYSTEM or another; of a name that means none SYSTEM.

@@ -1,10 +1,12 @@
 //! Statement events: what performance_schema tells of statements, as plain numbers. Sessions count them, and system tables ask for them
 //! (`StatementEvents`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_parser::StatementKind;
 
+use super::table_uses::{TableSums, TableUse};
 use super::transaction_events::{OwnedSums, Sums, TransactionEvent};
 
 /// Who has counted.
@@ -23,6 +25,8 @@ pub trait StatementEvents {
     fn history(&self) -> Vec<StatementEvent>;
     fn transactions(&self) -> Vec<TransactionEvent>;
     fn transaction_history(&self) -> Vec<TransactionEvent>;
+    /// What was done with the rows of tables since the server began.
+    fn tables(&self) -> HashMap<TableUse, TableSums>;
     fn forget(&self, what: Forget);
 }
 
@@ -37,6 +41,7 @@ pub enum Forget {
     Errors,
     /// Accounts without connections.
     Accounts,
+    Tables,
 }
 
 /// What is counted of a statement, in the order of MySQL's columns.

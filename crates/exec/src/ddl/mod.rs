@@ -213,7 +213,7 @@ impl<'a> Ddl<'a> {
         check_identifier(name)
             .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
         let created = match is_system_database(name) {
-            true if if_not_exists || name.eq_ignore_ascii_case("sys") => Err(Error::new(&ER_DB_CREATE_EXISTS, &[&name])),
+            true if if_not_exists => Err(Error::new(&ER_DB_CREATE_EXISTS, &[&name])),
             true => Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name])),
             false => self.catalog.create_database(name, collation, &self.context),
         };

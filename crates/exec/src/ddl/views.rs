@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, CheckOption, CreateView, Name, QueryBody, SelectItem};
 use vaquita_parser::printer::{Style, print_complete_view, quote_ident};
-use vaquita_plan::bind::{Place, PlanContext, invalid_view, view_columns};
+use vaquita_plan::bind::{Place, PlanContext, define_view, invalid_view, view_columns};
 use vaquita_plan::catalog::View;
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::uses::Uses;
@@ -84,10 +84,6 @@ impl Ddl<'_> {
             self.session.warn(Level::Warning, Error::new(&ER_WARN_VIEW_MERGE, &[]));
             algorithm = None;
         }
-        let named = |names: Vec<(String, String)>| {
-            let parts: Vec<String> = names.into_iter().flat_map(|(database, name)| [database, name]).collect();
-            (!parts.is_empty()).then(|| parts.join("\0"))
-        };
         let mut object = StoredObject {
             kind: ObjectKind::View,
             database: database.to_string(),
@@ -110,8 +106,7 @@ impl Ddl<'_> {
         let check = create.check_option.map(|check| if check == CheckOption::Local { "LOCAL" } else { "CASCADED" });
         object.set_characteristic(View::CHECK_OPTION, check.map(str::to_string));
         object.set_characteristic(View::IS_UPDATABLE, is_updatable.then(|| "YES".to_string()));
-        object.set_characteristic(View::TABLES, named(defined.tables));
-        object.set_characteristic(View::FUNCTIONS, named(defined.functions));
+        note_names(&mut object, defined.tables, defined.functions);
         if !is_known {
             let unknown = Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]);
             self.session.warn(Level::Note, unknown);
@@ -220,6 +215,27 @@ impl Ddl<'_> {
         ];
         Ok(ResultRows { columns, rows: vec![row] })
     }
+}
+
+fn note_names(object: &mut StoredObject, tables: Vec<(String, String)>, functions: Vec<(String, String)>) {
+    let named = |names: Vec<(String, String)>| {
+        let parts: Vec<String> = names.into_iter().flat_map(|(database, name)| [database, name]).collect();
+        (!parts.is_empty()).then(|| parts.join("\0"))
+    };
+    object.set_characteristic(View::TABLES, named(tables));
+    object.set_characteristic(View::FUNCTIONS, named(functions));
+}
+
+/// Makes of `draft`, which has all but the text and what follows from it, the view of a query that the server itself defines.
+pub fn own_view(draft: StoredObject, query: &ast::Query, planner: &dyn vaquita_plan::catalog::Catalog) -> Result<StoredObject> {
+    let uses = Uses::default();
+    let style = Style { charset: None, cast_charset: Some(charset(draft.connection_collation).name), unqualified: false };
+    let context = PlanContext::new(planner, Place::Statement(&uses));
+    let defined = define_view((&draft.database, &draft.name), query, style, &context)?;
+    let mut object = StoredObject { text: defined.text, ..draft };
+    object.set_characteristic(View::IS_UPDATABLE, defined.is_updatable.then(|| "YES".to_string()));
+    note_names(&mut object, defined.tables, defined.functions);
+    Ok(object)
 }
 
 /// ` (`x`,`y`)`

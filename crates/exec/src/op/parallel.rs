@@ -26,7 +26,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use super::scan::scan_ranges;
-use crate::context::{Call, Execution, Frame, Measures, Part, SessionEnv};
+use crate::context::{Call, Execution, Frame, Measures, Part, SessionEnv, TableUse};
 
 /// Morsels for each thread.
 const MORSELS: u64 = 16;
@@ -108,7 +108,8 @@ pub fn run_morsels<T: Send>(
     };
     let results = helpers.run("scan", || shared.work(&work));
     // Scans of whole tables are what is divided, for the most part.
-    statement.calls.examine(Some(Call::ReadRndNext), shared.examined.load(Ordering::Relaxed));
+    let place = statement.calls.place(TableUse::of(&division.driving.table, None), Some(Call::ReadRndNext));
+    statement.calls.examine(place, shared.examined.load(Ordering::Relaxed));
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
         return Ok(None);

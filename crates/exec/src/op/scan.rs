@@ -30,7 +30,7 @@ use self::lock::Newcomers;
 use super::key_table::KeyTable;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
-use crate::context::{Call, Calls, Execution, Ranks};
+use crate::context::{Call, Calls, Execution, Ranks, TableUse};
 
 pub struct TableScan<'p> {
     scan: &'p Scan,
@@ -82,8 +82,8 @@ pub struct TableScan<'p> {
     keep: Keep,
     /// If it is one of several threads that divide a table.
     pace: Option<Pace>,
-    /// What a row is counted as.
-    row_call: Option<Call>,
+    /// The place where rows are counted.
+    counted_at: usize,
 }
 
 /// A statement that wants one row must not read many.
@@ -125,7 +125,7 @@ impl<'p> TableScan<'p> {
             local_slots: Vec::new(),
             keep: Keep::All,
             pace: None,
-            row_call: row_call(&scan.path),
+            counted_at: 0,
         }
     }
 
@@ -186,10 +186,11 @@ impl Operator for TableScan<'_> {
                 None => open_scanned(self.scan, statement)?,
             };
             let index = match &self.scan.path {
-                AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => *index,
-                AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => 0,
+                AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => Some(*index),
+                AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => None,
             };
-            table.check_readable(&statement.txn.borrow(), index)?;
+            table.check_readable(&statement.txn.borrow(), index.unwrap_or(0))?;
+            self.counted_at = statement.calls.place(TableUse::of(&self.scan.table, index), row_call(&self.scan.path));
             self.prepare(&table, frame)?;
             self.table = Some(table);
         }
@@ -323,7 +324,7 @@ impl TableScan<'_> {
         let Some(table) = self.table.take() else { return Ok(false) };
         let found = if self.lock.is_none() { self.advance(&table, frame) } else { self.advance_locked(&table, frame) };
         if matches!(found, Ok(true)) {
-            frame.statement.calls.examine(self.row_call, 1);
+            frame.statement.calls.examine(self.counted_at, 1);
         }
         self.table = Some(table);
         found
@@ -338,7 +339,7 @@ impl TableScan<'_> {
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while !self.is_at_pause() && self.advance(table, frame)? {
-            frame.statement.calls.examine(self.row_call, 1);
+            frame.statement.calls.examine(self.counted_at, 1);
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
@@ -364,7 +365,7 @@ impl TableScan<'_> {
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
         let mut rows = 0;
         while self.advance(table, frame)? {
-            frame.statement.calls.examine(self.row_call, 1);
+            frame.statement.calls.examine(self.counted_at, 1);
             frame.statement.interrupt.check_in_turn()?;
             let matches = self.is_match(table, frame, false)?;
             match self.lock {

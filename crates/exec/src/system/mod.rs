@@ -19,16 +19,19 @@ pub(crate) mod partition_text;
 mod partitions;
 mod references;
 mod registry;
+mod resources;
 pub mod routines;
 mod row;
 mod schema;
 pub mod setup;
 pub mod statements;
 mod summaries;
+mod table_uses;
 pub mod text;
 mod transaction_events;
 mod transactions;
 pub mod triggers;
+mod variables;
 mod views;
 
 use std::borrow::Cow;
@@ -48,8 +51,8 @@ pub use transactions::{LockNames, isolation_text, mode_text};
 
 use crate::context::{ALL_OF_COLUMN, Execution};
 
-/// Databases that exist on every server and hold no user tables.
-pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+/// Databases that exist on every server and hold no user tables. `sys` is one like others, which a first start makes.
+pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
 
 pub fn is_system_database(name: &str) -> bool {
     SYSTEM_DATABASES.iter().any(|d| d.eq_ignore_ascii_case(name))

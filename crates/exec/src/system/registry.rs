@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, routines, schema, setup, statements,
-    summaries, transaction_events, transactions, triggers, views,
+    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, resources, routines, schema, setup,
+    statements, summaries, table_uses, transaction_events, transactions, triggers, variables, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -82,6 +82,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.accounts", summaries::accounts),
     ("performance_schema.data_lock_waits", transactions::data_lock_waits),
     ("performance_schema.data_locks", transactions::data_locks),
+    ("performance_schema.error_log", resources::error_log),
     ("performance_schema.events_errors_summary_by_account_by_error", summaries::errors_by_account),
     ("performance_schema.events_errors_summary_by_host_by_error", summaries::errors_by_host),
     ("performance_schema.events_errors_summary_by_thread_by_error", summaries::errors_by_thread),
@@ -105,10 +106,21 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.events_transactions_summary_by_thread_by_event_name", summaries::transactions_by_thread),
     ("performance_schema.events_transactions_summary_by_user_by_event_name", summaries::transactions_by_user),
     ("performance_schema.events_transactions_summary_global_by_event_name", summaries::transactions),
+    ("performance_schema.file_instances", resources::file_instances),
+    ("performance_schema.file_summary_by_event_name", resources::files_by_event_name),
+    ("performance_schema.file_summary_by_instance", resources::files_by_instance),
     ("performance_schema.global_status", instance::global_status),
     ("performance_schema.global_variables", instance::global_variables),
     ("performance_schema.hosts", summaries::hosts),
+    ("performance_schema.log_status", resources::log_status),
+    ("performance_schema.memory_summary_by_account_by_event_name", summaries::memory_by_account),
+    ("performance_schema.memory_summary_by_host_by_event_name", summaries::memory_by_host),
+    ("performance_schema.memory_summary_by_thread_by_event_name", summaries::memory_by_thread),
+    ("performance_schema.memory_summary_by_user_by_event_name", summaries::memory_by_user),
+    ("performance_schema.memory_summary_global_by_event_name", resources::memory_of_server),
     ("performance_schema.metadata_locks", transactions::metadata_locks),
+    ("performance_schema.performance_timers", resources::timers),
+    ("performance_schema.persisted_variables", variables::persisted),
     ("performance_schema.processlist", instance::performance_processlist),
     ("performance_schema.session_account_connect_attrs", instance::own_connect_attributes),
     ("performance_schema.session_connect_attrs", instance::connect_attributes),
@@ -124,8 +136,17 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.status_by_host", summaries::status_by_host),
     ("performance_schema.status_by_thread", summaries::status_by_thread),
     ("performance_schema.status_by_user", summaries::status_by_user),
+    ("performance_schema.objects_summary_global_by_type", table_uses::objects),
+    ("performance_schema.table_handles", table_uses::handles),
+    ("performance_schema.table_io_waits_summary_by_index_usage", table_uses::io_by_index),
+    ("performance_schema.table_io_waits_summary_by_table", table_uses::io_by_table),
+    ("performance_schema.table_lock_waits_summary_by_table", table_uses::lock_waits),
     ("performance_schema.threads", instance::threads),
+    ("performance_schema.user_variables_by_thread", variables::of_users),
     ("performance_schema.users", summaries::users),
+    ("performance_schema.variables_by_thread", variables::by_thread),
+    ("performance_schema.variables_info", variables::info),
+    ("performance_schema.variables_metadata", variables::metadata),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);

@@ -166,6 +166,8 @@ pub fn empty(table: &str, server: &dyn ServerInfo) {
         "events_statements_history" => Forget::StatementHistory,
         "events_transactions_history" => Forget::TransactionHistory,
         "accounts" | "users" | "hosts" => Forget::Accounts,
+        "objects_summary_global_by_type" => Forget::Tables,
+        _ if is("table_io_waits_summary_", "") => Forget::Tables,
         _ if is("events_statements_summary_", "_by_event_name") => Forget::Kinds,
         _ if is("events_transactions_summary_", "_by_event_name") => Forget::Transactions,
         _ if is("events_errors_summary_", "_by_error") => Forget::Errors,

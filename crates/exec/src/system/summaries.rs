@@ -9,7 +9,7 @@ use vaquita_types::{Result, Value};
 
 use super::row::{NULL, cell, row};
 use super::statements::{PS_PER_NS, event_name, sums_of};
-use super::{Row, SystemContext};
+use super::{Row, SystemContext, resources};
 use crate::context::{OwnedSums, StatementEvents, StatementSums, Sums, TimeSums, TransactionSums, thread_id};
 
 #[derive(Clone, Copy)]
@@ -140,12 +140,22 @@ tables_by! {
     status_by_account: Account, |cx, owned| status(owned);
     status_by_user: User, |cx, owned| status(owned);
     status_by_host: Host, |cx, owned| status(owned);
+    memory_by_thread: Thread, |cx, owned| vec![memory_line(owned)];
+    memory_by_account: Account, |cx, owned| vec![memory_line(owned)];
+    memory_by_user: User, |cx, owned| vec![memory_line(owned)];
+    memory_by_host: Host, |cx, owned| vec![memory_line(owned)];
     accounts: Account, |cx, owned| vec![connections(owned)];
     users: User, |cx, owned| vec![connections(owned)];
     hosts: Host, |cx, owned| vec![connections(owned)];
 }
 
 /// Memory of a session is not counted apart.
+fn memory_line(_: &OwnedSums) -> Row {
+    let mut row = row![resources::STATEMENT_MEMORY];
+    resources::memory_sums(&mut row, 0);
+    row
+}
+
 fn connections(owned: &OwnedSums) -> Row {
     row![owned.connections_now, owned.connections, 0u64, 0u64]
 }

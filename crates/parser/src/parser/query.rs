@@ -87,8 +87,14 @@ impl Parser<'_> {
     /// Goes on behind `first`, a query in parentheses that was already read.
     pub(super) fn continue_query(&mut self, first: Box<Query>) -> Result<Box<Query>> {
         self.grow()?;
+        // INTO before FROM is of the query around it.
+        let outer_into = self.into.take();
+        let into_allowed = std::mem::replace(&mut self.into_allowed, false);
         let body = self.set_operations(unwrap_query(first))?;
-        Ok(Box::new(self.query_clauses(None, body)?))
+        let query = self.query_clauses(None, body)?;
+        self.into_allowed = into_allowed;
+        self.into = outer_into;
+        Ok(Box::new(query))
     }
 
     pub(super) fn with(&mut self) -> Result<With> {

@@ -1,9 +1,10 @@
 //! How statements find their rows and what they do to them, as status variables (`Select_scan`, `Handler_read_key` and their like) and
 //! statement events count it.
 
-use vaquita_exec::context::{CALLS, Counted, Execution};
+use vaquita_exec::context::{CALLS, Counted, Execution, RowWork};
 use vaquita_plan::node::{AccessPath, Node, Plan, Range};
 use vaquita_plan::visit::inputs;
+use vaquita_types::schema::TableDef;
 
 use super::Session;
 use crate::counters::Counter;
@@ -63,6 +64,16 @@ pub(super) fn changing_counter(plan: &Plan) -> Option<Counter> {
         Plan::Insert(_) => Some(Counter::HandlerWrite),
         Plan::Update(_) => Some(Counter::HandlerUpdate),
         Plan::Delete(_) => Some(Counter::HandlerDelete),
+        Plan::Query(_) => None,
+    }
+}
+
+/// The table whose rows a plan has changed, the first of several.
+pub(super) fn changed_table(plan: &Plan, rows: u64) -> Option<(&TableDef, RowWork, u64)> {
+    match plan {
+        Plan::Insert(insert) => Some((&insert.table, RowWork::Insert, rows)),
+        Plan::Update(update) => update.targets.first().map(|target| (&*target.table, RowWork::Update, rows)),
+        Plan::Delete(delete) => delete.targets.first().map(|target| (&*target.table, RowWork::Delete, rows)),
         Plan::Query(_) => None,
     }
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_exec::sink::{Discard, RowSink};
 use vaquita_exec::system::events::{self, Times};
 use vaquita_parser::ast::{AlterEvent, CreateEvent, EventClauses, EventSchedule, EventStatus, Expr, Name, Program, ProgramKind};
 use vaquita_plan::env::{Env, Level};
 use vaquita_plan::eval::coerce::{self, DateNeed};
 use vaquita_plan::func::interval_of;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::{Altered, Interrupt};
+use vaquita_storage::Altered;
 use vaquita_types::convert::to_text;
 use vaquita_types::errno::{
     ER_EVENT_ALREADY_EXISTS, ER_EVENT_CANNOT_ALTER_IN_THE_PAST, ER_EVENT_CANNOT_CREATE_IN_THE_PAST, ER_EVENT_DOES_NOT_EXIST,
@@ -25,10 +24,10 @@ use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
 use super::program::check_program_name;
-use crate::answer::{Answer, Completed, Flow, ResultForm};
+use crate::answer::Flow;
 use crate::event_times::{Part, part};
+use crate::nowhere::Nowhere;
 use crate::programs::{self, Routine};
-use crate::state::prepared::Cursor;
 use crate::variables::{Var, registry};
 
 /// The most that EVERY counts, in the smallest part of its unit.
@@ -263,7 +262,7 @@ impl Session {
             let zone = events::zone_name(object).to_string();
             session.env.settings.set(registry().of(Var::TimeZone), zone.into());
             session.env.begin_statement();
-            let mut nowhere = Nowhere { rows: Discard };
+            let mut nowhere = Nowhere::default();
             let mut park = || -> vaquita_storage::CommitWaiter { Box::new(|_| {}) };
             let mut exchange = Exchange { in_program: true, ..Exchange::new(&mut nowhere, &mut park) };
             outcome = programs::routine(&session.server.programs, object)
@@ -272,55 +271,6 @@ impl Session {
         });
         outcome
     }
-}
-
-/// Who hears the answers of an event's body.
-struct Nowhere {
-    rows: Discard,
-}
-
-impl Answer for Nowhere {
-    fn begin_try(&mut self) {}
-
-    fn take_back(&mut self) -> bool {
-        true
-    }
-
-    fn rows(&mut self, _: ResultForm) -> &mut dyn RowSink {
-        &mut self.rows
-    }
-
-    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
-        None
-    }
-
-    fn kept_row(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn end_of_rows(&mut self, _: &Completed<'_>) {}
-
-    fn rows_tell_changes(&self) -> bool {
-        false
-    }
-
-    fn ok(&mut self, _: &Completed<'_>) {}
-
-    fn error(&mut self, _: &Error, _: u16) {}
-
-    fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
-        Err(Error::internal("an event asks for a file"))
-    }
-
-    fn file_bytes(&mut self, _: &mut Vec<u8>, _: std::time::Duration, _: &Interrupt) -> Result<bool> {
-        Err(Error::internal("an event asks for a file"))
-    }
-
-    fn is_broken(&self) -> bool {
-        false
-    }
-
-    fn give_up(&mut self) {}
 }
 
 fn clauses(object: &mut StoredObject, said: &EventClauses) {

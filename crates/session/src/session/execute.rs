@@ -7,16 +7,17 @@
 //! 4. A failed statement undoes only itself; deadlock and conflict undo the transaction.
 //! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
-use vaquita_exec::context::{Counted, Execution, TransactionState};
+use vaquita_exec::context::{Counted, Execution, RowWork, TransactionState};
 use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{CommitStart, Reads};
 use vaquita_types::error::Next;
+use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::access_counts::{changing_counter, count_calls};
+use super::access_counts::{changed_table, changing_counter, count_calls};
 use super::exchange::Exchange;
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
@@ -232,7 +233,7 @@ impl Session {
             Plan::Query(query) => query,
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement)?;
-                self.note_execution(&statement);
+                self.note_execution(&statement, changed_table(other, changed.affected));
                 if let Some(counter) = changing_counter(other) {
                     self.client.counters.add(counter, changed.affected);
                 }
@@ -257,14 +258,15 @@ impl Session {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
-        self.note_execution(&statement);
+        self.note_execution(&statement, None);
         self.env.diagnostics.set_found_rows(found);
         Ok(done)
     }
 
     /// What a statement has done, for those who count.
     #[inline]
-    fn note_execution(&self, statement: &Execution<'_>) {
+    fn note_execution(&self, statement: &Execution<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
+        self.event.note_tables(&statement.calls, changed);
         self.event.examined(statement.examined());
         count_calls(statement, |counter, count| self.client.counters.add(counter, count));
     }

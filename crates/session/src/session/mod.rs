@@ -55,6 +55,7 @@ use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
 pub use prepared::PreparedShape;
+pub use program::routine_record;
 
 pub struct Session {
     pub server: Arc<Server>,

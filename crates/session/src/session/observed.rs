@@ -1,16 +1,18 @@
 //! The statement event of what a session runs: it begins with the text, is identified when that is parsed, and ends with the answer.
 //! Statements of stored programs are part of the statement that called.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_exec::context::{
-    Characteristics, Counted, DigestInfo, Forget, Observed, OwnedSums, SessionEnv, StatementEvent, StatementEvents, Sums,
-    TransactionEvent, TransactionState, Work,
+    Calls, Characteristics, Counted, DigestInfo, Forget, Observed, OwnedSums, RowWork, SessionEnv, StatementEvent,
+    StatementEvents, Sums, TableSums, TableUse, TransactionEvent, TransactionState, Work,
 };
 use vaquita_parser::StatementKind;
 use vaquita_types::Error;
+use vaquita_types::schema::TableDef;
 
 use super::Session;
 use crate::clients::Client;
@@ -20,6 +22,9 @@ use crate::server::Server;
 use crate::statement_events::KeptLine;
 use crate::variables::Var;
 
+/// Tables that are noted of one statement, those of the programs that it calls included.
+const NOTED_TABLES_MAX: usize = 64;
+
 /// What the statement that runs has done so far.
 #[derive(Default)]
 pub(super) struct RunningEvent {
@@ -28,6 +33,8 @@ pub(super) struct RunningEvent {
     error: Option<Box<Failure>>,
     work: Work,
     examined: Cell<u64>,
+    /// Rows of tables.
+    tables: RefCell<Vec<(TableUse, RowWork, u64)>>,
     /// The kind of the statement, if it is known.
     kind: Cell<Option<StatementKind>>,
     /// A transaction that has ended with it.
@@ -45,6 +52,25 @@ impl RunningEvent {
     /// Rows that scans have looked at.
     pub fn examined(&self, rows: u64) {
         self.examined.set(self.examined.get() + rows);
+    }
+
+    /// Rows of tables that an execution has read, and those that its plan has changed.
+    #[inline]
+    pub fn note_tables(&self, calls: &Calls, changed: Option<(&TableDef, RowWork, u64)>) {
+        if !self.open {
+            return;
+        }
+        let mut tables = self.tables.borrow_mut();
+        // Statements of a program may be many.
+        if tables.len() < NOTED_TABLES_MAX {
+            tables.extend(calls.tables().map(|(used, rows)| (used, RowWork::Fetch, rows)));
+            if let Some((table, work, rows)) = changed {
+                let found = calls.tables().find(|(used, _)| used.table == table.id.0 && work != RowWork::Insert);
+                let index = if work == RowWork::Insert { None } else { Some(0) };
+                let used = found.map_or_else(|| TableUse::of(table, index), |(used, _)| used);
+                tables.extend(used.is_kept().then_some((used, work, rows)));
+            }
+        }
     }
 
     pub fn failed(&mut self, error: &Error) {
@@ -121,6 +147,11 @@ impl Session {
                 None => {}
             }
             event.shows_transaction = is_open && observed.has(Observed::TRANSACTION);
+            let noted = event.tables.get_mut();
+            let share_ns = took.as_nanos() as u64 / (noted.len() as u64).max(1);
+            for (used, work, rows) in noted.drain(..) {
+                events.tables.add(used, work, rows, share_ns, &server.clients().tables);
+            }
             event.work.add(Counted::RowsExamined, event.examined.get());
             event.work.add(Counted::Errors, u64::from(event.error.is_some()));
             let began_us = env.statement_time_us() as u64;
@@ -217,6 +248,10 @@ impl StatementEvents for Server {
         let clients = self.clients().list();
         let history = |client: &Arc<Client>| client.with_events(|events| events.transaction_history(client.id, self.started));
         clients.iter().flat_map(history).collect()
+    }
+
+    fn tables(&self) -> HashMap<TableUse, TableSums> {
+        self.clients().table_sums()
     }
 
     fn forget(&self, what: Forget) {

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{
-    AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableScope, WarningInfo, thread_id,
+    AccountInfo, LogLine, ProcessInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableInfo, VariableScope,
+    WarningInfo, thread_id,
 };
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
@@ -13,7 +14,7 @@ use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, Value};
 
 use super::program::{Caller, FunctionSettings, InUse};
 use crate::accounts::{Subject, privilege, resolve};
@@ -56,6 +57,18 @@ impl ServerInfo for ServerView<'_> {
         let own = self.client.snapshot().user;
         let clients = self.server.clients().list();
         clients.iter().filter(|client| all || client.snapshot().user == own).map(|client| process(client)).collect()
+    }
+
+    fn log_lines(&self) -> Vec<LogLine> {
+        crate::log_lines::list()
+    }
+
+    fn variable_infos(&self) -> Vec<VariableInfo> {
+        crate::variables::infos(&self.server.globals, &self.server.catalog)
+    }
+
+    fn user_variables(&self) -> Vec<(String, Value)> {
+        self.env.user_variables.list()
     }
 
     fn session_locks(&self) -> Vec<SessionLockInfo> {

@@ -40,6 +40,18 @@ impl UserVariables {
         self.by_name.borrow().get(&key(name)).map_or(Value::Null, |variable| variable.value.clone())
     }
 
+    /// All of them, by name.
+    pub fn list(&self) -> Vec<(String, Value)> {
+        let by_name = self.by_name.borrow();
+        let shown = |(name, variable): (&String, &UserVariable)| match &variable.value {
+            Value::Null => (name.clone(), Value::Null),
+            value => (name.clone(), Value::Bytes(vaquita_types::convert::to_text(value, &variable.ty).into())),
+        };
+        let mut list: Vec<_> = by_name.iter().map(shown).collect();
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list
+    }
+
     /// `None`: it is not set.
     pub fn type_of(&self, name: &str) -> Option<ColumnType> {
         self.by_name.borrow().get(&key(name)).map(|variable| variable.ty.clone())

@@ -126,6 +126,18 @@ impl Globals {
     }
 }
 
+/// Names and values, as they are shown, that SET PERSIST stored.
+pub fn persisted(catalog: &Catalog) -> Result<Vec<(String, String)>> {
+    let mut persisted = Vec::new();
+    for (key, text) in catalog.meta_scan(PERSISTED.as_bytes())? {
+        let name = String::from_utf8_lossy(key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default()).into_owned();
+        if let Some(def) = registry().find(&name) {
+            persisted.push((name, def.show(&stored_value(&String::from_utf8_lossy(&text)))));
+        }
+    }
+    Ok(persisted)
+}
+
 /// The server's UUID, made on the first start.
 pub fn server_uuid(catalog: &Catalog) -> Result<String> {
     if let Some(text) = catalog.meta_get(UUID)? {

@@ -15,6 +15,7 @@
 mod given;
 mod globals;
 mod in_functions;
+mod info;
 mod live;
 mod restricted;
 pub mod settings;
@@ -25,6 +26,7 @@ use std::sync::LazyLock;
 pub use given::check;
 pub use globals::{Globals, server_uuid};
 pub use in_functions::Stays;
+pub use info::infos;
 pub use live::{Fixed, Var, system_time_zone};
 use restricted::Restriction;
 pub use settings::{events_are_disabled, zone};

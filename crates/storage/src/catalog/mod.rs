@@ -239,10 +239,7 @@ impl Catalog {
     /// Forgets samples of tables that have doubled or halved since, so that statements that are kept are planned again. To be
     /// called about once a second.
     pub fn renew_samples(&self) {
-        let tables: Vec<Arc<Table>> = {
-            let cache = self.cache.read();
-            cache.values().flat_map(|database| database.tables.values().cloned()).collect()
-        };
+        let tables = self.cached_tables();
         let rows_of = |id| self.store.counters().rows(id, None).map_or(0, |rows| rows.max(0) as u64);
         let rows = |table: &Table| table.def.row_count_ids().map(rows_of).sum();
         let renewed = tables.iter().filter(|table| table.forget_old_sample(|| rows(table))).count();
@@ -268,6 +265,15 @@ impl Catalog {
     pub fn open_tables(&self) -> (u64, u64) {
         let open: usize = self.cache.read().values().map(|d| d.tables.len()).sum();
         (open as u64, self.tables_opened.load(Ordering::Relaxed))
+    }
+
+    /// The tables whose definitions are in the cache, by database and name.
+    pub fn cached_tables(&self) -> Vec<Arc<Table>> {
+        let cache = self.cache.read();
+        let mut tables: Vec<Arc<Table>> = cache.values().flat_map(|database| database.tables.values().cloned()).collect();
+        drop(cache);
+        tables.sort_by(|a, b| (&a.def.database, &a.def.name).cmp(&(&b.def.database, &b.def.name)));
+        tables
     }
 
     /// The table as of now, not locked. `None` also if the database does not exist.

@@ -87,6 +87,18 @@ impl Catalog {
         change.put_object(StoredObject { created_us: now, altered_us: now, ..new }).map(Some)
     }
 
+    /// Stores objects of databases that exist, each in the place of that which has its name, in one commit with `meta`.
+    pub fn put_objects(&self, objects: Vec<StoredObject>, meta: &MetaChanges<'_>, context: &DdlContext) -> Result<()> {
+        let mut change = DdlStatement::new(self, context).change();
+        let now = now_us();
+        for object in objects {
+            change.check_database(&object.database)?;
+            change.write_object(StoredObject { created_us: now, altered_us: now, ..object })?;
+        }
+        put_meta(&mut change.txn, meta)?;
+        change.commit()
+    }
+
     /// Changes an object, whose kind stays; `alter` may give it another name and database.
     pub fn alter_object(
         &self,

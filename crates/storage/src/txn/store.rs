@@ -353,6 +353,16 @@ impl Store {
         self.db.property(name)
     }
 
+    /// The number of the last change.
+    pub fn latest_sequence(&self) -> u64 {
+        self.db.latest_sequence()
+    }
+
+    /// What scans keep in memory of indexes.
+    pub fn span_bytes(&self) -> usize {
+        self.pipeline().spans().bytes()
+    }
+
     /// FLUSH TABLES, and before a copy of the directory.
     pub fn flush_memtables(&self) -> Result<()> {
         kill_point("flush.begun");

@@ -48,6 +48,7 @@ pub use function::{Caller, InUse, Tables};
 pub use function_env::FunctionSettings;
 use interpreter::{Host, Interpreter};
 pub(super) use routines::check_program_name;
+pub use routines::routine_record;
 
 /// What a session knows of the programs that it runs.
 #[derive(Default)]

@@ -66,16 +66,11 @@ impl Session {
         let name = &create.name.name;
         let found = self.place_of_program(&database, name)?;
         let definer = self.definer(create.definer.as_ref())?;
-        let mut object = self.new_program(object_kind(create.kind), &found, name, definer, &create.body);
-        object.set_characteristic("parameters", Some(create.parameters_text.clone()));
-        if let Some(returns) = &create.returns {
-            object.set_characteristic("returns", Some(returns.text.clone()));
-        }
+        let object = routine_record(self.new_program(object_kind(create.kind), &found, name, definer, &create.body), create);
         let returns = |instruction: &Instruction| matches!(instruction, Instruction::Return(_));
         if create.kind == ProgramKind::Function && !create.program.steps.iter().any(|step| returns(&step.instruction)) {
             return Err(Error::new(&ER_SP_NORETURN, &[&format!("{database}.{name}")]));
         }
-        characterize(&mut object, &create.characteristics);
         self.refuse_untrusted(create, &object)?;
         let object = Arc::new(object);
         // System variables that do not exist, and types that are wrong, are told now.
@@ -203,6 +198,17 @@ pub(super) fn known_variables(instruction: &Instruction) -> Result<()> {
 
 fn no_such_routine(kind: ProgramKind, database: &str, name: &Name) -> Error {
     Error::new(&ER_SP_DOES_NOT_EXIST, &[&kind.as_str(), &format!("{database}.{}", name.name)])
+}
+
+/// The record of a routine: `draft` with what CREATE says.
+pub fn routine_record(draft: StoredObject, create: &CreateRoutine) -> StoredObject {
+    let mut object = StoredObject { text: create.body.clone(), ..draft };
+    object.set_characteristic("parameters", Some(create.parameters_text.clone()));
+    if let Some(returns) = &create.returns {
+        object.set_characteristic("returns", Some(returns.text.clone()));
+    }
+    characterize(&mut object, &create.characteristics);
+    object
 }
 
 fn characterize(object: &mut StoredObject, said: &Characteristics) {

@@ -1,0 +1,69 @@
+//! An `Answer` that nobody reads: of events, and of what the server does for itself. It keeps the last error.
+
+use std::time::Duration;
+
+use vaquita_exec::sink::{Discard, RowSink};
+use vaquita_storage::Interrupt;
+use vaquita_types::{Error, Result};
+
+use crate::answer::{Answer, Completed, ResultForm};
+use crate::state::prepared::Cursor;
+
+/// Who hears the answers of statements that no client waits for.
+pub struct Nowhere {
+    rows: Discard,
+    /// The last error.
+    pub failed: Option<Error>,
+}
+
+impl Default for Nowhere {
+    fn default() -> Nowhere {
+        Nowhere { rows: Discard, failed: None }
+    }
+}
+
+impl Answer for Nowhere {
+    fn begin_try(&mut self) {}
+
+    fn take_back(&mut self) -> bool {
+        true
+    }
+
+    fn rows(&mut self, _: ResultForm) -> &mut dyn RowSink {
+        &mut self.rows
+    }
+
+    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
+        None
+    }
+
+    fn kept_row(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn end_of_rows(&mut self, _: &Completed<'_>) {}
+
+    fn rows_tell_changes(&self) -> bool {
+        false
+    }
+
+    fn ok(&mut self, _: &Completed<'_>) {}
+
+    fn error(&mut self, error: &Error, _: u16) {
+        self.failed = Some(error.clone());
+    }
+
+    fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
+        Err(Error::internal("nobody has a file to give"))
+    }
+
+    fn file_bytes(&mut self, _: &mut Vec<u8>, _: Duration, _: &Interrupt) -> Result<bool> {
+        Err(Error::internal("nobody has a file to give"))
+    }
+
+    fn is_broken(&self) -> bool {
+        false
+    }
+
+    fn give_up(&mut self) {}
+}
