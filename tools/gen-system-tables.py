@@ -25,10 +25,10 @@ SHOWS = "crates/exec/src/show/columns.txt"
 SETUP = "crates/exec/src/system/setup.txt"
 PRIVILEGES = "crates/exec/src/show/privileges.txt"
 
-# Tables of what Vaquita does not have: later versions' objects and single plugins. LIBRARIES stays: mysqldump 9 reads it.
+# Tables of single plugins.
 LEFT_OUT = re.compile(
-    r"^(information_schema\.(JSON_DUALITY.*|ROUTINE_LIBRARIES|TP_THREAD.*|MYSQL_FIREWALL.*|INNODB_FT_.*)"
-    r"|performance_schema\.(tp_.*|firewall.*|clone_.*|ndb_.*|setup_meters|setup_metrics|keyring_.*)"
+    r"^(information_schema\.(TP_THREAD.*|MYSQL_FIREWALL.*)"
+    r"|performance_schema\.(tp_.*|firewall.*|clone_.*|ndb_.*)"
     r"|mysql\.(firewall.*|ndb_.*|innodb_ddl_log|innodb_dynamic_metadata))$"
 )
 

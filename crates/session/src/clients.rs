@@ -16,6 +16,7 @@ use vaquita_storage::{Interrupt, InterruptReason, Progress};
 use crate::account_sums::{Account, AccountSums, forget};
 use crate::connection_events::ConnectionEvents;
 use crate::counters::{Counts, SessionCounters};
+use crate::server_counts::ServerCounts;
 use crate::statement_events::{KeptLine, StatementEvents};
 use crate::table_sums::ServerTables;
 
@@ -56,6 +57,10 @@ pub struct Client {
     deadline_ms: AtomicU64,
     /// The server's own: an event, or who runs events.
     in_background: bool,
+    /// It has said that it goes.
+    has_quit: AtomicBool,
+    /// Version and cipher of its encryption, if there is any.
+    pub tls: OnceLock<(String, String)>,
     /// Its statements are observed, and have a history: bits of performance_schema.threads.
     observed: AtomicU8,
 }
@@ -138,6 +143,8 @@ impl Client {
             deadline_ms: AtomicU64::new(0),
             hung_up_ms: AtomicU64::new(0),
             in_background: false,
+            has_quit: AtomicBool::new(false),
+            tls: OnceLock::new(),
             observed: AtomicU8::new(OBSERVED | WITH_HISTORY),
         }
     }
@@ -249,6 +256,10 @@ impl Client {
             connections: 1,
             sums: self.with_events(|events| events.sums.clone()),
             status: counts.list(&counts),
+            texts: {
+                let (version, cipher) = self.tls.get().cloned().unwrap_or_default();
+                vec![("Ssl_cipher", cipher), ("Ssl_sessions_reused", "0".to_string()), ("Ssl_version", version)]
+            },
         }
     }
 
@@ -308,12 +319,14 @@ impl Client {
         self.deadline_ms.store(at, Ordering::Relaxed);
     }
 
-    fn interrupt_if_overdue(&self, now: Instant) {
+    fn interrupt_if_overdue(&self, now: Instant) -> bool {
         let deadline = self.deadline_ms.load(Ordering::Relaxed);
         if deadline != 0 && now.duration_since(self.started).as_millis() as u64 >= deadline {
             self.deadline_ms.store(0, Ordering::Relaxed);
             self.interrupt.raise(InterruptReason::Timeout);
+            return true;
         }
+        false
     }
 
     pub fn snapshot(&self) -> ClientState {
@@ -340,6 +353,11 @@ impl Client {
 
     pub fn is_overdue(&self) -> bool {
         self.overdue.load(Ordering::Relaxed) && !self.authenticated.load(Ordering::Relaxed)
+    }
+
+    /// COM_QUIT.
+    pub fn quit(&self) {
+        self.has_quit.store(true, Ordering::Relaxed);
     }
 
     pub fn must_close(&self) -> bool {
@@ -408,8 +426,7 @@ pub struct Clients {
     deadlines: AtomicU64,
     /// A peer has hung up whose session may not have ended yet.
     abandoned: AtomicBool,
-    /// Connections that ended before they had logged in.
-    aborted_connects: AtomicU64,
+    pub counts: ServerCounts,
     /// What connections have counted of tables and given away.
     pub(crate) tables: ServerTables,
 }
@@ -419,7 +436,9 @@ impl Clients {
         let mut connected = self.connected.lock();
         connected.in_background += usize::from(client.in_background);
         connected.by_id.insert(client.id, client);
-        self.most.fetch_max(connected.count() as u64, Ordering::Relaxed);
+        if self.most.fetch_max(connected.count() as u64, Ordering::Relaxed) < connected.count() as u64 {
+            self.counts.note_most();
+        }
     }
 
     pub fn remove(&self, id: u64) {
@@ -427,7 +446,9 @@ impl Clients {
         if let Some(client) = connected.by_id.remove(&id) {
             connected.in_background -= usize::from(client.in_background);
             if !client.authenticated.load(Ordering::Relaxed) && !client.in_background {
-                self.aborted_connects.fetch_add(1, Ordering::Relaxed);
+                self.counts.note_aborted_connect();
+            } else if !client.in_background && !client.has_quit.load(Ordering::Relaxed) {
+                self.counts.note_aborted_client();
             }
             client.with_events(|events| events.tables.give(&self.tables));
             let (counts, sums) = (client.counters.all(), client.with_events(|events| std::mem::take(&mut events.sums)));
@@ -439,10 +460,6 @@ impl Clients {
     /// The most connections there were at once.
     pub fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
-    }
-
-    pub fn aborted_connects(&self) -> u64 {
-        self.aborted_connects.load(Ordering::Relaxed)
     }
 
     pub fn connected(&self) -> usize {
@@ -551,7 +568,9 @@ impl Clients {
         }
         let now = Instant::now();
         for client in self.list() {
-            client.interrupt_if_overdue(now);
+            if client.interrupt_if_overdue(now) {
+                self.counts.note_overdue();
+            }
         }
     }
 

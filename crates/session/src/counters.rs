@@ -32,6 +32,8 @@ counters! {
     StmtFetch "Com_stmt_fetch",
     StmtPrepare "Com_stmt_prepare",
     StmtReset "Com_stmt_reset",
+    AdminCommands "Com_admin_commands",
+    CreatedTmpTables "Created_tmp_tables",
     HandlerCommit "Handler_commit",
     HandlerDelete "Handler_delete",
     HandlerReadFirst "Handler_read_first",
@@ -43,12 +45,16 @@ counters! {
     HandlerRollback "Handler_rollback",
     HandlerUpdate "Handler_update",
     HandlerWrite "Handler_write",
+    /// Of statements that `max_execution_time` limits.
+    MaxExecutionTimeSet "Max_execution_time_set",
     SelectFullJoin "Select_full_join",
     SelectFullRangeJoin "Select_full_range_join",
     SelectRange "Select_range",
     SelectScan "Select_scan",
     SortRows "Sort_rows",
     SortScan "Sort_scan",
+    /// Tables that statements use are open: what is not counts for the server (`Opened_tables`).
+    TableOpenCacheHits "Table_open_cache_hits",
 }
 
 /// Kinds of statements follow.

@@ -21,6 +21,7 @@ pub mod memory;
 mod nowhere;
 mod programs;
 pub mod server;
+pub mod server_counts;
 pub mod session;
 pub mod state;
 mod statement_events;

@@ -52,8 +52,8 @@ pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, Trig
 pub use ranks::Ranks;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
-    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, LogLine, NoServer, ProcessInfo, RoutineGrantInfo, ServerInfo, SessionLockInfo,
-    TableGrantInfo, VariableInfo, VariableScope, WarningInfo, thread_id,
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, LogLine, NoServer, ProcessInfo, ProfileInfo, RoutineGrantInfo, ServerInfo,
+    SessionLockInfo, TableGrantInfo, VariableInfo, VariableScope, WarningInfo, thread_id,
 };
 
 pub use calls::{CALLS, Call, Calls};

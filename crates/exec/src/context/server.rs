@@ -133,6 +133,22 @@ pub struct LogLine {
     pub text: String,
 }
 
+/// A statement that was profiled.
+#[derive(Clone, Debug)]
+pub struct ProfileInfo {
+    /// From 1 on, in the session.
+    pub id: u64,
+    pub text: Arc<str>,
+    /// How long its stages took, in nanoseconds.
+    pub stages: Vec<(&'static str, u64)>,
+}
+
+impl ProfileInfo {
+    pub fn duration_ns(&self) -> u64 {
+        self.stages.iter().map(|(_, ns)| ns).sum()
+    }
+}
+
 /// What a system variable is.
 #[derive(Clone, Debug)]
 pub struct VariableInfo {
@@ -164,6 +180,10 @@ pub trait ServerInfo {
     }
     /// The last lines of the server's log, the oldest first.
     fn log_lines(&self) -> Vec<LogLine> {
+        Vec::new()
+    }
+    /// The session's last statements, if it profiles them.
+    fn profiles(&self) -> Vec<ProfileInfo> {
         Vec::new()
     }
     /// By name.

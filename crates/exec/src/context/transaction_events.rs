@@ -159,6 +159,8 @@ pub struct OwnedSums {
     pub sums: Sums,
     /// Status variables.
     pub status: Vec<(&'static str, u64)>,
+    /// Those that are no numbers.
+    pub texts: Vec<(&'static str, String)>,
 }
 
 impl OwnedSums {

@@ -9,6 +9,7 @@
 
 mod engine_status;
 mod objects;
+mod profiles;
 mod schema;
 mod server;
 

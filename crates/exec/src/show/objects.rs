@@ -9,6 +9,7 @@ use vaquita_types::errno::{
 use vaquita_types::schema::{ObjectKind, Trigger};
 use vaquita_types::{Error, Result, Value};
 
+use super::profiles;
 use super::{Listing, ShowContext, ShowResult};
 use crate::system;
 
@@ -38,8 +39,8 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(name.db.as_deref())?;
             return Err(Error::new(&ER_FEATURE_DISABLED, &[&"SHOW PROCEDURE|FUNCTION CODE", &"--with-debug"]));
         }
-        Show::Profile { .. } => Listing::new("PROFILE"),
-        Show::Profiles => Listing::new("PROFILES"),
+        Show::Profile { types, query, limit } => return profiles::profile(types, *query, limit.as_ref(), cx),
+        Show::Profiles => profiles::profiles(cx),
         Show::BinaryLogs => return Err(Error::new(&ER_NO_BINARY_LOGGING, &[])),
         Show::BinaryLogStatus => Listing::new("BINARY LOG STATUS"),
         Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),

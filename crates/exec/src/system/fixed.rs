@@ -27,6 +27,11 @@ pub fn collation_applicability(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(by_name().into_iter().map(|c| row![c.name, c.charset.name]).collect())
 }
 
+/// INNODB_FT_DEFAULT_STOPWORD.
+pub fn stop_words(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(vaquita_types::charset::STOP_WORDS.iter().map(|word| row![*word]).collect())
+}
+
 pub fn spatial_reference_systems(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     let row = |srs: &srs::Srs| {
         let number = u64::from(srs.id);

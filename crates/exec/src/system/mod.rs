@@ -17,6 +17,7 @@ mod instance;
 mod narrow;
 pub(crate) mod partition_text;
 mod partitions;
+pub(crate) mod profiling;
 mod references;
 mod registry;
 mod resources;

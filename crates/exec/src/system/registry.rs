@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, resources, routines, schema, setup,
-    statements, summaries, table_uses, transaction_events, transactions, triggers, variables, views,
+    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, resources, routines,
+    schema, setup, statements, summaries, table_uses, transaction_events, transactions, triggers, variables, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -50,12 +50,14 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.engines", fixed::engines),
     ("information_schema.innodb_foreign", references::innodb_foreign),
     ("information_schema.innodb_foreign_cols", references::innodb_foreign_cols),
+    ("information_schema.innodb_ft_default_stopword", fixed::stop_words),
     ("information_schema.innodb_trx", transactions::innodb_trx),
     ("information_schema.key_column_usage", schema::key_column_usage),
     ("information_schema.keywords", fixed::keywords),
     ("information_schema.parameters", routines::parameters),
     ("information_schema.partitions", partitions::partitions),
     ("information_schema.plugins", fixed::plugins),
+    ("information_schema.profiling", profiling::profiling),
     ("information_schema.processlist", instance::processlist),
     ("information_schema.referential_constraints", references::referential_constraints),
     ("information_schema.events", events::events),

@@ -114,7 +114,8 @@ fn errors(cx: &SystemContext<'_>, sums: &Sums, only_met: bool) -> Vec<Row> {
 /// Without the counts of statements, as MySQL's tables.
 fn status(owned: &OwnedSums) -> Vec<Row> {
     let counted = owned.status.iter().filter(|(name, _)| !name.starts_with("Com_"));
-    counted.map(|(name, count)| row![*name, count.to_string()]).collect()
+    let counted = counted.map(|(name, count)| row![*name, count.to_string()]);
+    counted.chain(owned.texts.iter().map(|(name, text)| row![*name, text.as_str()])).collect()
 }
 
 macro_rules! tables_by {

@@ -227,7 +227,7 @@ fn user_privileges_shows_others_to_those_who_read_the_accounts() {
         rows.into_iter().flatten().collect::<Vec<_>>()
     };
     assert_eq!(grantees("nop"), ["'nop'@'%'"]);
-    assert_eq!(grantees("reader"), ["'nop'@'%'", "'reader'@'%'", "'root'@'localhost'"]);
+    assert_eq!(grantees("reader"), ["'mysql.sys'@'localhost'", "'nop'@'%'", "'reader'@'%'", "'root'@'localhost'"]);
 }
 
 /// The owner of the server's process is root without a password; otherwise a Unix socket asks as every transport does.

@@ -31,6 +31,7 @@ fn counter_of(what: Counted) -> Option<Counter> {
         Counted::SelectRange => Counter::SelectRange,
         Counted::SelectScan => Counter::SelectScan,
         Counted::SortScan => Counter::SortScan,
+        Counted::CreatedTmpTables => Counter::CreatedTmpTables,
         _ => return None,
     })
 }
@@ -86,8 +87,8 @@ fn note_node(root: &Node, note: &mut dyn FnMut(Counted)) {
     {
         return;
     }
-    let (mut tables, mut whole, mut sorts) = (0, false, 0);
-    note_scans(root, &mut sorts, &mut |path: &AccessPath| {
+    let (mut tables, mut whole, mut kept) = (0, false, Kept::default());
+    note_scans(root, &mut kept, &mut |path: &AccessPath| {
         let is_first = tables == 0;
         tables += 1;
         match path {
@@ -109,18 +110,27 @@ fn note_node(root: &Node, note: &mut dyn FnMut(Counted)) {
             AccessPath::Point { .. } | AccessPath::FullText { .. } => {}
         }
     });
-    (0..sorts).for_each(|_| note(Counted::SortScan));
+    (0..kept.sorts).for_each(|_| note(Counted::SortScan));
+    (0..kept.tables).for_each(|_| note(Counted::CreatedTmpTables));
     if whole {
         note(Counted::NoIndexUsed);
     }
 }
 
-fn note_scans(node: &Node, sorts: &mut usize, f: &mut dyn FnMut(&AccessPath)) {
+/// What keeps rows: sorts, and what MySQL has temporary tables for.
+#[derive(Default)]
+struct Kept {
+    sorts: usize,
+    tables: usize,
+}
+
+fn note_scans(node: &Node, kept: &mut Kept, f: &mut dyn FnMut(&AccessPath)) {
     match node {
-        Node::Scan(scan) => f(&scan.path),
-        other => {
-            *sorts += usize::from(matches!(other, Node::Sort { .. }));
-            inputs(other, &mut |input| note_scans(input, sorts, f));
-        }
+        Node::Scan(scan) => return f(&scan.path),
+        Node::Sort { .. } => kept.sorts += 1,
+        Node::Derived { .. } | Node::Distinct { .. } | Node::SetOp { all: false, .. } => kept.tables += 1,
+        Node::Aggregate { keys, sorted_input: false, .. } if !keys.is_empty() => kept.tables += 1,
+        _ => {}
     }
+    inputs(node, &mut |input| note_scans(input, kept, f));
 }

@@ -23,6 +23,7 @@ use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use super::{Pending, Session};
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, ResultForm, Status};
+use crate::counters::Counter;
 use crate::state::prepared::Cursor;
 
 /// How a statement ended well.
@@ -93,6 +94,7 @@ impl Session {
         if limited {
             self.client.set_deadline(execution_ms_max);
             self.server.clients().note_deadline(true);
+            self.client.counters.add(Counter::MaxExecutionTimeSet, 1);
         }
         // What neither locks nor changes meets no conflict.
         let changes = vaquita_exec::query::changes(plan);
@@ -266,7 +268,8 @@ impl Session {
     /// What a statement has done, for those who count.
     #[inline]
     fn note_execution(&self, statement: &Execution<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
-        self.event.note_tables(&statement.calls, changed);
+        let used = self.event.note_tables(&statement.calls, changed);
+        self.client.counters.add(Counter::TableOpenCacheHits, used);
         self.event.examined(statement.examined());
         count_calls(statement, |counter, count| self.client.counters.add(counter, count));
     }

@@ -2,7 +2,8 @@
 //!
 //! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
 //! `explain_format` unless the statement says it. EXPLAIN ANALYZE runs the plan and gives a tree that tells of each operator
-//! what it did; of UPDATE and DELETE it finds the rows and changes none. FOR CONNECTION is refused.
+//! what it did; of UPDATE and DELETE it finds the rows and changes none. FOR CONNECTION
+//! explains what another connection runs.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,8 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{Node, OutputColumn, Plan};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED, ER_UNKNOWN_EXPLAIN_FORMAT,
+    ER_ACCESS_DENIED_ERROR, ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED,
+    ER_EXPLAIN_NOT_SUPPORTED, ER_NO_SUCH_THREAD, ER_UNKNOWN_EXPLAIN_FORMAT,
 };
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -34,6 +36,14 @@ impl Session {
     pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Flow {
         if let Err(error) = self.check_form(statement) {
             return self.fail(&error, exchange);
+        }
+        if let ExplainTarget::Connection(id) = statement.target {
+            return match self.statement_of(id, statement) {
+                Ok((statement, database)) => {
+                    self.in_database(database.as_deref(), |session| session.explain_here(&statement, exchange))
+                }
+                Err(error) => self.fail(&error, exchange),
+            };
         }
         let Some(schema) = &statement.schema else { return self.explain_here(statement, exchange) };
         if let Err(error) = self.find_database(schema) {
@@ -56,14 +66,35 @@ impl Session {
                 Some(_) => {}
             }
         }
-        if matches!(statement.target, ExplainTarget::Connection(_)) {
-            let analyze = if statement.analyze { "EXPLAIN ANALYZE FOR CONNECTION" } else { "EXPLAIN FOR CONNECTION" };
-            return Err(Error::unsupported(analyze));
+        if statement.analyze && matches!(statement.target, ExplainTarget::Connection(_)) {
+            return Err(Error::unsupported("EXPLAIN ANALYZE FOR CONNECTION"));
         }
         if statement.analyze && statement.format.is_some() && format != "TREE" {
             return Err(Error::unsupported(format_args!("EXPLAIN ANALYZE with {format} format")));
         }
         Ok(())
+    }
+
+    /// What another connection runs, as if this one explained it, and the database that is current there. Its plan is made anew here, by
+    /// this session's privileges.
+    fn statement_of(&self, id: u64, explain: &Explain) -> Result<(Explain, Option<String>)> {
+        let unknown = || Error::new(&ER_NO_SUCH_THREAD, &[&id]);
+        let unsupported = || Error::new(&ER_EXPLAIN_NOT_SUPPORTED, &[]);
+        let state = self.server.clients().get(id).ok_or_else(unknown)?.snapshot();
+        let own = self.client.snapshot();
+        if state.user != own.user && !self.access.subject(None, None).sees_other_processes() {
+            return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&own.user, &self.client.host, &"YES"]));
+        }
+        let text = state.info.filter(|_| id != self.client.id).ok_or_else(unsupported)?;
+        let parsed = vaquita_parser::parse_one(text.as_bytes(), &self.env.settings.plan.parser_options());
+        let statement = parsed.map_err(|_| unsupported())?.0;
+        let explainable =
+            matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
+        if !explainable {
+            return Err(unsupported());
+        }
+        let target = ExplainTarget::Statement { statement, text: text.to_string() };
+        Ok((Explain { target, ..explain.clone() }, state.database))
     }
 
     fn explain_here(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Flow {

@@ -149,6 +149,8 @@ impl Session {
 
     /// Version and cipher suite of the client's encryption.
     pub fn set_tls(&mut self, version: &str, cipher: &str) {
+        let _ = self.client.tls.set((version.to_string(), cipher.to_string()));
+        self.server.clients().counts.note_tls();
         self.env.set_tls(Tls { version: version.to_string(), cipher: cipher.to_string() });
     }
 
@@ -289,6 +291,15 @@ impl Session {
         self.server.user_locks.release_all(self.client.id);
         self.handlers = Handlers::default();
         self.prepared.close_all();
+    }
+
+    /// COM_QUIT.
+    pub fn quit(&self) {
+        self.client.quit();
+    }
+
+    pub fn count(&self, counter: Counter, count: u64) {
+        self.client.counters.add(counter, count);
     }
 
     /// COM_STATISTICS: the same numbers as in SHOW STATUS.

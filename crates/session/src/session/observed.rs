@@ -54,23 +54,23 @@ impl RunningEvent {
         self.examined.set(self.examined.get() + rows);
     }
 
-    /// Rows of tables that an execution has read, and those that its plan has changed.
+    /// Rows of tables that an execution has read, and those that its plan has changed; how many tables these are.
     #[inline]
-    pub fn note_tables(&self, calls: &Calls, changed: Option<(&TableDef, RowWork, u64)>) {
-        if !self.open {
-            return;
-        }
+    pub fn note_tables(&self, calls: &Calls, changed: Option<(&TableDef, RowWork, u64)>) -> u64 {
+        let count = calls.tables().count() as u64 + u64::from(matches!(changed, Some((_, RowWork::Insert, _))));
         let mut tables = self.tables.borrow_mut();
         // Statements of a program may be many.
-        if tables.len() < NOTED_TABLES_MAX {
-            tables.extend(calls.tables().map(|(used, rows)| (used, RowWork::Fetch, rows)));
-            if let Some((table, work, rows)) = changed {
-                let found = calls.tables().find(|(used, _)| used.table == table.id.0 && work != RowWork::Insert);
-                let index = if work == RowWork::Insert { None } else { Some(0) };
-                let used = found.map_or_else(|| TableUse::of(table, index), |(used, _)| used);
-                tables.extend(used.is_kept().then_some((used, work, rows)));
-            }
+        if !self.open || tables.len() >= NOTED_TABLES_MAX {
+            return count;
         }
+        tables.extend(calls.tables().map(|(used, rows)| (used, RowWork::Fetch, rows)));
+        if let Some((table, work, rows)) = changed {
+            let found = calls.tables().find(|(used, _)| used.table == table.id.0 && work != RowWork::Insert);
+            let index = if work == RowWork::Insert { None } else { Some(0) };
+            let used = found.map_or_else(|| TableUse::of(table, index), |(used, _)| used);
+            tables.extend(used.is_kept().then_some((used, work, rows)));
+        }
+        count
     }
 
     pub fn failed(&mut self, error: &Error) {
@@ -97,6 +97,9 @@ impl Session {
         if self.event.open {
             self.end_event();
         }
+        if self.env.settings.profiling {
+            self.env.profiles.begin(&text);
+        }
         if !self.server.globals.is_on(Var::PerformanceSchema) || !self.server.setup.observed().has(Observed::GLOBAL) {
             return self.client.begin_command(command, Some(text));
         }
@@ -119,6 +122,7 @@ impl Session {
     }
 
     pub(super) fn identified(&self, line: &Arc<KeptLine>) {
+        self.env.profiles.stage("executing");
         self.event.kind.set(line.kind());
         self.client.with_events(|events| events.identify(line));
     }
@@ -126,6 +130,10 @@ impl Session {
     /// The command is over, and the statement with it; how long it took.
     pub(super) fn end_event(&mut self) -> Duration {
         let observed = self.observed();
+        if self.env.settings.profiling || !self.env.profiles.is_idle() {
+            let shows = matches!(self.event.kind.get(), Some(StatementKind::ShowProfile | StatementKind::ShowProfiles));
+            self.env.profiles.end(self.env.settings.profiling && !shows, self.env.settings.profiles_max);
+        }
         let is_open = self.transaction.is_open();
         let note = (is_open && observed.has(Observed::TRANSACTION)).then(|| self.note_of_transaction(TransactionState::Active));
         let Session { client, event, server, env, .. } = self;

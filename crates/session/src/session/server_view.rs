@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{
-    AccountInfo, LogLine, ProcessInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableInfo, VariableScope,
-    WarningInfo, thread_id,
+    AccountInfo, LogLine, ProcessInfo, ProfileInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableInfo,
+    VariableScope, WarningInfo, thread_id,
 };
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
@@ -61,6 +61,10 @@ impl ServerInfo for ServerView<'_> {
 
     fn log_lines(&self) -> Vec<LogLine> {
         crate::log_lines::list()
+    }
+
+    fn profiles(&self) -> Vec<ProfileInfo> {
+        self.env.profiles.list(self.env.settings.profiles_max)
     }
 
     fn variable_infos(&self) -> Vec<VariableInfo> {

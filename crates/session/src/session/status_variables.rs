@@ -3,10 +3,14 @@
 //! Names of MySQL's that are not counted here are those of `status_names`.
 
 use vaquita_exec::context::VariableScope;
+use vaquita_types::convert::to_text;
+use vaquita_types::temporal::DateTime;
+use vaquita_types::{ColumnType, Value};
 
 use super::server_view::ServerView;
 use super::status_names::{TEXTS, ZEROS};
 use crate::counters::{Counter, Counts};
+use crate::variables::registry;
 
 /// Names and values, by name.
 pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {
@@ -17,8 +21,13 @@ pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, Strin
         VariableScope::Session => view.client.counters.since_flush().list(&server),
         VariableScope::Global => server.list(&server),
     };
+    // A lock and its end for each table of a statement.
+    let used = counts.iter().find(|(name, _)| *name == "Table_open_cache_hits").map_or(0, |(_, count)| *count);
+    values.push(("Handler_external_lock", (2 * used).to_string()));
     values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     storage(view, &mut values);
+    encryption(view, &mut values);
+    machine(&mut values);
     rows(&server, &mut values);
     values.extend(ZEROS.iter().map(|name| (*name, "0".to_string())));
     values.extend(TEXTS.iter().map(|(name, text)| (*name, text.to_string())));
@@ -42,13 +51,18 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
     let uptime_s = server.started.elapsed().as_secs();
     let (tables_open, tables_opened) = server.catalog.open_tables();
     values.extend([
-        ("Aborted_connects", server.clients().aborted_connects().to_string()),
+        ("Aborted_clients", server.clients().counts.aborted_clients().to_string()),
+        ("Aborted_connects", server.clients().counts.aborted_connects().to_string()),
+        ("Connection_errors_max_connections", server.clients().counts.too_many().to_string()),
         ("Connections", server.connections_total().to_string()),
+        ("Max_execution_time_exceeded", server.clients().counts.overdue().to_string()),
         ("Max_used_connections", server.clients().most().to_string()),
+        ("Max_used_connections_time", local_time(view, server.clients().counts.most_at_s())),
         ("Open_table_definitions", tables_open.to_string()),
         ("Open_tables", tables_open.to_string()),
         ("Opened_table_definitions", tables_opened.to_string()),
         ("Opened_tables", tables_opened.to_string()),
+        ("Table_open_cache_misses", tables_opened.to_string()),
         ("Prepared_stmt_count", server.statements.open().to_string()),
         ("Threads_cached", "0".to_string()),
         ("Threads_connected", server.clients().connected().to_string()),
@@ -59,12 +73,59 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
     ]);
 }
 
+/// In the session's time zone.
+fn local_time(view: &ServerView<'_>, s_since_1970: u64) -> String {
+    let utc = i64::try_from(s_since_1970).ok().and_then(|s| DateTime::from_unix_micros(s * 1_000_000));
+    let Some(local) = utc.map(|utc| view.env.settings.plan.time_zone.timestamp_from_utc(utc)) else { return String::new() };
+    String::from_utf8_lossy(&to_text(&Value::DateTime(local), &ColumnType::null())).into_owned()
+}
+
+/// TLS: connections that use it, and with which files.
+fn encryption(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
+    let accepted = view.server.clients().counts.tls_connections().to_string();
+    values.extend([("Ssl_accepts", accepted.clone()), ("Ssl_finished_accepts", accepted)]);
+    const NAMES: [(&str, &str); 9] = [
+        ("Current_tls_ca", "ssl_ca"),
+        ("Current_tls_capath", "ssl_capath"),
+        ("Current_tls_cert", "ssl_cert"),
+        ("Current_tls_cipher", "ssl_cipher"),
+        ("Current_tls_ciphersuites", "tls_ciphersuites"),
+        ("Current_tls_crl", "ssl_crl"),
+        ("Current_tls_crlpath", "ssl_crlpath"),
+        ("Current_tls_key", "ssl_key"),
+        ("Current_tls_version", "tls_version"),
+    ];
+    let shown = |name: &str| registry().find(name).map_or_else(String::new, |def| def.show(&view.server.globals.get(def)));
+    values.extend(NAMES.map(|(name, variable)| (name, shown(variable))));
+}
+
+/// What the process takes: bytes that went from and to disks, memory, lines of the log.
+fn machine(values: &mut Vec<(&'static str, String)>) {
+    let about = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let field = |name: &str| {
+        let line = about.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        line.unwrap_or("0").to_string()
+    };
+    let log = crate::log_lines::list();
+    values.extend([
+        ("Innodb_data_read", field("read_bytes")),
+        ("Innodb_data_reads", field("syscr")),
+        ("Innodb_data_writes", field("syscw")),
+        ("Innodb_data_written", field("write_bytes")),
+        ("Global_connection_memory", vaquita_types::memory::used().to_string()),
+        ("Error_log_buffered_bytes", log.iter().map(|line| line.text.len()).sum::<usize>().to_string()),
+        ("Error_log_buffered_events", log.len().to_string()),
+        ("Error_log_latest_write", log.last().map_or(0, |line| line.at_us).to_string()),
+    ]);
+}
+
 /// What MySQL's storage engine counts of rows is what all sessions together ask of tables.
 fn rows(server: &Counts, values: &mut Vec<(&'static str, String)>) {
     const READS: [Counter; 4] =
         [Counter::HandlerReadKey, Counter::HandlerReadNext, Counter::HandlerReadPrev, Counter::HandlerReadRndNext];
     let sum = |counters: &[Counter]| counters.iter().map(|counter| server.get(*counter)).sum::<u64>().to_string();
     values.extend([
+        ("Table_locks_immediate", sum(&[Counter::TableOpenCacheHits])),
         ("Innodb_rows_deleted", sum(&[Counter::HandlerDelete])),
         ("Innodb_rows_inserted", sum(&[Counter::HandlerWrite])),
         ("Innodb_rows_read", sum(&READS)),
@@ -88,6 +149,9 @@ fn storage(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
         ("Innodb_buffer_pool_pages_free", (capacity.saturating_sub(cached) / PAGE_BYTES).to_string()),
         ("Innodb_buffer_pool_pages_total", (capacity / PAGE_BYTES).to_string()),
         ("Innodb_log_writes", groups.to_string()),
+        ("Innodb_redo_log_checkpoint_lsn", engine.latest_sequence().to_string()),
+        ("Innodb_redo_log_current_lsn", engine.latest_sequence().to_string()),
+        ("Innodb_redo_log_flushed_to_disk_lsn", engine.latest_sequence().to_string()),
         ("Innodb_os_log_fsyncs", groups.to_string()),
         ("Innodb_page_size", PAGE_BYTES.to_string()),
         ("Innodb_deadlocks", locks.deadlocks.to_string()),

@@ -19,6 +19,7 @@ pub mod handlers;
 pub mod insert_ids;
 pub mod locked_tables;
 pub mod prepared;
+pub mod profiles;
 pub mod tracker;
 pub mod transaction;
 pub mod user_variables;

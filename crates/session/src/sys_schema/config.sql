@@ -16,7 +16,7 @@ UNION ALL SELECT 'statement_performance_analyzer.limit', '100', NOW(), NULL
 UNION ALL SELECT 'statement_performance_analyzer.view', NULL, NOW(), NULL
 UNION ALL SELECT 'statement_truncate_len', '64', NOW(), NULL;;
 
--- As in MySQL nobody is noted unless the variable says so, and the definer may note nobody.
+-- As in MySQL nobody is noted unless the variable is FALSE.
 CREATE TRIGGER IF NOT EXISTS sys.sys_config_insert_set_user BEFORE INSERT ON sys.sys_config FOR EACH ROW
 BEGIN
   IF @sys.ignore_sys_config_triggers = FALSE AND NEW.set_by IS NULL THEN

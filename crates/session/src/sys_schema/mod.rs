@@ -91,7 +91,8 @@ fn put_account(server: &Server, everything: bool) -> Result<()> {
         database: DATABASE.to_string(),
         table: "sys_config".to_string(),
         bits: privilege::SELECT,
-        columns: Vec::new(),
+        // What its triggers set.
+        columns: vec![("set_by".to_string(), privilege::UPDATE)],
     }];
     server.accounts().change(|records| {
         records.retain(|record| !record.is(USER, HOST));

@@ -53,7 +53,11 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             _ => Err(wrong_type(def)),
         },
         (Kind::Bool, Some(Var::RestrictFkOnNonStandardKey)) => check_restriction(def, given),
+        (Kind::Bool, Some(Var::Profiling)) => check_bool(def, given).map(|checked| deprecated(def, checked)),
         (Kind::Bool, _) => check_bool(def, given),
+        (Kind::Int { min, max, block }, Some(Var::ProfilingHistorySize)) => {
+            check_int(def, given, (*min, *max, *block), mode).map(|checked| deprecated(def, checked))
+        }
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
         (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
         (Kind::Enum(members), _) => {
@@ -73,6 +77,12 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             _ => Err(wrong_type(def)),
         },
     }
+}
+
+/// The warning of a variable that MySQL will not have for ever, unless the value has one.
+fn deprecated(def: &Def, Checked { value, warning }: Checked) -> Checked {
+    let text = format!("'@@{}' is deprecated and will be removed in a future release.", def.name);
+    Checked { value, warning: warning.or_else(|| Some(Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, text))) }
 }
 
 /// `restrict_fk_on_non_standard_key`, which MySQL will not have for ever.

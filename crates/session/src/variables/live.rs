@@ -110,6 +110,8 @@ live! {
     PerformanceSchemaMaxDigestSampleAge "performance_schema_max_digest_sample_age" AsValue, "Seconds after which a digest's sample gives way to the next statement, if no slower one comes before.";
     PerformanceSchemaMaxSqlTextLength "performance_schema_max_sql_text_length" AsValue, "Bytes of a statement's text that performance_schema keeps.";
     Port "port" AsValue, "TCP port.";
+    Profiling "profiling" ForSession(|s, v| s.profiling = is_on(v)), "ON keeps how long the session's last statements took, for SHOW PROFILES.";
+    ProfilingHistorySize "profiling_history_size" ForSession(|s, v| s.profiles_max = size(v)), "Statements that profiling keeps.";
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
     ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
     RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";

@@ -46,6 +46,8 @@ pub struct Settings {
     pub slow_us: u64,
     pub completion: Completion,
     pub explain_format: String,
+    pub profiling: bool,
+    pub profiles_max: usize,
 }
 
 /// What the client wants to be told of its session.
@@ -126,6 +128,8 @@ impl Settings {
             slow_us: u64::MAX,
             completion: Completion::NoChain,
             explain_format: String::new(),
+            profiling: false,
+            profiles_max: 0,
         };
         for row in LIVE.iter().filter(|row| !matches!(row.kept, Kept::AsValue)) {
             let value = settings.get(registry().of(row.var));

@@ -17,6 +17,7 @@ use vaquita_wire::result::{
 use super::output::Output;
 use super::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
 use vaquita_session::answer::{Flow, MakeWaiter, Request};
+use vaquita_session::counters::Counter;
 use vaquita_session::session::PreparedShape;
 use vaquita_session::session::{ClientOptions, Session};
 
@@ -121,7 +122,10 @@ impl Commands {
         let Commands { session, caps, statements } = self;
         session.command(|session| {
             match command {
-                Command::Quit => return Flow::Close,
+                Command::Quit => {
+                    session.quit();
+                    return Flow::Close;
+                }
                 Command::Prepare { sql } => match session.prepare(sql) {
                     Ok(shape) => {
                         put_prepared(session, &shape, out);
@@ -149,7 +153,10 @@ impl Commands {
                     session.answer(reset, out);
                 }
                 Command::Fetch { statement_id, rows_max } => session.fetch(statement_id, rows_max, out),
-                Command::Ping => session.ok(out),
+                Command::Ping => {
+                    session.count(Counter::AdminCommands, 1);
+                    session.ok(out);
+                }
                 Command::InitDb { database } => {
                     let used = session.use_database(&String::from_utf8_lossy(database));
                     session.answer(used, out);
@@ -160,6 +167,7 @@ impl Commands {
                     }
                 }
                 Command::Statistics => {
+                    session.count(Counter::AdminCommands, 1);
                     let text = session.statistics();
                     out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
                 }

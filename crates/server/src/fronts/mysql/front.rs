@@ -142,6 +142,7 @@ impl Front {
             Origin::Admin(peer) => (Some(peer), None, self.sockets_max.saturating_add(ADMIN_SOCKETS)),
         };
         if self.server.clients().connected() as u64 > most {
+            self.server.clients().counts.note_too_many();
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());

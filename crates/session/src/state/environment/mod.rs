@@ -32,6 +32,7 @@ use super::user_variables::{UserVariables, type_of_value};
 use crate::accounts::AccountRecord;
 use crate::clients::Client;
 use crate::server::Server;
+use crate::state::profiles::Profiles;
 use crate::variables::settings::Settings;
 use crate::variables::{Def, Scope, Var, registry};
 
@@ -42,6 +43,7 @@ pub struct Environment {
     pub user_variables: UserVariables,
     pub tracker: Tracker,
     pub deferred: Deferred,
+    pub profiles: Profiles,
     /// Microseconds since 1970 when the running statement began, or `SET timestamp`.
     statement_time_us: Cell<i64>,
     server: Arc<Server>,
@@ -72,6 +74,7 @@ impl Environment {
             user_variables: UserVariables::default(),
             tracker: Tracker::default(),
             deferred: Deferred::default(),
+            profiles: Profiles::default(),
             statement_time_us: Cell::new(now_us()),
             server: server.clone(),
             client: client.clone(),
