@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use vaquita_storage::Interrupt;
 use vaquita_types::errno::ER_LOCK_WAIT_TIMEOUT;
 use vaquita_types::{Error, Result};
@@ -33,6 +33,8 @@ struct State {
     backup: HashSet<u64>,
     /// Sessions that run DDL.
     ddl: HashSet<u64>,
+    /// Sessions that wait, and for what.
+    waiting: Vec<(u64, Wanted)>,
 }
 
 /// A lock of a session, for performance_schema.metadata_locks.
@@ -40,7 +42,15 @@ struct State {
 pub enum SessionLock {
     Global,
     Backup,
-    Table { table: TableName, write: bool },
+    Table {
+        table: TableName,
+        write: bool,
+    },
+    /// A statement waits for it.
+    Wanted {
+        table: TableName,
+        write: bool,
+    },
 }
 
 #[derive(Default)]
@@ -89,12 +99,13 @@ impl TableLocks {
         if self.is_idle() {
             return Ok(());
         }
-        self.wait_until(patience, |state| wanted.iter().all(|w| state.free(session, w)), |_| {})
+        self.wait_until((session, wanted), patience, |state| wanted.iter().all(|w| state.free(session, w)), |_| {})
     }
 
     /// LOCK TABLES: all of them at once.
     pub fn lock(&self, session: u64, wanted: &[Wanted], patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
+            (session, wanted),
             patience,
             |state| wanted.iter().all(|w| state.free(session, w)),
             |state| {
@@ -125,6 +136,7 @@ impl TableLocks {
     /// FLUSH TABLES WITH READ LOCK: no writer from here on.
     pub fn lock_all_for_reading(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
+            (session, &[]),
             patience,
             |state| state.writers.values().all(|owner| *owner == session) && !others(&state.ddl, session),
             |state| {
@@ -141,12 +153,13 @@ impl TableLocks {
 
     /// A transaction that wrote commits only when nobody else has the global read lock.
     pub fn admit_commit(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
-        self.wait_until(patience, |state| !others(&state.global, session), |_| {})
+        self.wait_until((session, &[]), patience, |state| !others(&state.global, session), |_| {})
     }
 
     /// DDL starts; `end_ddl` follows.
     pub fn begin_ddl(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
+            (session, &[]),
             patience,
             |state| !others(&state.global, session) && !others(&state.backup, session),
             |state| {
@@ -163,6 +176,7 @@ impl TableLocks {
     /// LOCK INSTANCE FOR BACKUP: no DDL from here on.
     pub fn lock_for_backup(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
+            (session, &[]),
             patience,
             |state| !others(&state.ddl, session),
             |state| {
@@ -188,6 +202,8 @@ impl TableLocks {
         for (name, sessions) in &state.readers {
             out.extend(sessions.iter().map(|session| (*session, table(name, false))));
         }
+        let wanted = |wanted: &Wanted| SessionLock::Wanted { table: wanted.table.clone(), write: wanted.write };
+        out.extend(state.waiting.iter().map(|(session, lock)| (*session, wanted(lock))));
         out
     }
 
@@ -204,17 +220,34 @@ impl TableLocks {
         self.changed.notify_all();
     }
 
-    fn wait_until(&self, patience: &Patience<'_>, ready: impl Fn(&State) -> bool, then: impl FnOnce(&mut State)) -> Result<()> {
-        let start = Instant::now();
+    /// Others see the tables that the session waits for.
+    fn wait_until(
+        &self,
+        (session, wanted): (u64, &[Wanted]),
+        patience: &Patience<'_>,
+        ready: impl Fn(&State) -> bool,
+        then: impl FnOnce(&mut State),
+    ) -> Result<()> {
         let mut state = self.state.lock();
-        while !ready(&state) {
+        if !ready(&state) {
+            state.waiting.extend(wanted.iter().map(|wanted| (session, wanted.clone())));
+            let waited = self.wait(&mut state, patience, ready);
+            state.waiting.retain(|(waiting, _)| *waiting != session);
+            waited?;
+        }
+        then(&mut state);
+        Ok(())
+    }
+
+    fn wait(&self, state: &mut MutexGuard<'_, State>, patience: &Patience<'_>, ready: impl Fn(&State) -> bool) -> Result<()> {
+        let start = Instant::now();
+        while !ready(state) {
             if start.elapsed() >= patience.wait {
                 return Err(Error::new(&ER_LOCK_WAIT_TIMEOUT, &[]));
             }
-            self.changed.wait_for(&mut state, Duration::from_millis(INTERRUPT_MS));
+            self.changed.wait_for(state, Duration::from_millis(INTERRUPT_MS));
             patience.interrupt.check_wait()?;
         }
-        then(&mut state);
         Ok(())
     }
 }

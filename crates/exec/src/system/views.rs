@@ -57,6 +57,10 @@ pub(super) fn table_rows(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for view in cx.views()? {
         cx.statement.interrupt.check()?;
+        if !cx.reads(COMMENT) {
+            rows.push(table_row(cx, &view, String::new()));
+            continue;
+        }
         let comment = match cx.statement.server.view_columns(cx.statement.catalog, &view) {
             Ok(_) => "VIEW".to_string(),
             Err(error) => {
@@ -65,13 +69,20 @@ pub(super) fn table_rows(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 comment
             }
         };
-        let mut row = row!["def", view.database.as_str(), view.name.as_str(), "VIEW"];
-        row.resize(20, NULL);
-        row[14] = cx.time(view.created_us);
-        row.push(Value::from(comment));
-        rows.push(row);
+        rows.push(table_row(cx, &view, comment));
     }
     Ok(rows)
+}
+
+/// The last column, for which the view is bound to its tables.
+const COMMENT: usize = 20;
+
+fn table_row(cx: &SystemContext<'_>, view: &StoredObject, comment: String) -> Row {
+    let mut row = row!["def", view.database.as_str(), view.name.as_str(), "VIEW"];
+    row.resize(COMMENT, NULL);
+    row[14] = cx.time(view.created_us);
+    row.push(Value::from(comment));
+    row
 }
 
 /// The view as a table, for its columns. `None`: it is not valid.

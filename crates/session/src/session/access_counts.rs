@@ -1,8 +1,10 @@
 //! How statements find their rows and what they do to them, as status variables (`Select_scan`, `Handler_read_key` and their like) and
 //! statement events count it.
 
+use std::sync::Arc;
+
 use vaquita_exec::context::{CALLS, Counted, Execution, RowWork};
-use vaquita_plan::node::{AccessPath, Node, Plan, Range};
+use vaquita_plan::node::{AccessPath, Node, Plan, QueryPlan, Range};
 use vaquita_plan::visit::inputs;
 use vaquita_types::schema::TableDef;
 
@@ -122,13 +124,22 @@ fn note_node(root: &Node, note: &mut dyn FnMut(Counted)) {
 struct Kept {
     sorts: usize,
     tables: usize,
+    /// Plans whose rows are kept once, though several places read them.
+    derived: Vec<*const QueryPlan>,
 }
 
 fn note_scans(node: &Node, kept: &mut Kept, f: &mut dyn FnMut(&AccessPath)) {
     match node {
         Node::Scan(scan) => return f(&scan.path),
         Node::Sort { .. } => kept.sorts += 1,
-        Node::Derived { .. } | Node::Distinct { .. } | Node::SetOp { all: false, .. } => kept.tables += 1,
+        Node::Derived { plan, .. } => {
+            if kept.derived.contains(&Arc::as_ptr(plan)) {
+                return;
+            }
+            kept.derived.push(Arc::as_ptr(plan));
+            kept.tables += 1;
+        }
+        Node::Distinct { .. } | Node::SetOp { all: false, .. } => kept.tables += 1,
         Node::Aggregate { keys, sorted_input: false, .. } if !keys.is_empty() => kept.tables += 1,
         _ => {}
     }

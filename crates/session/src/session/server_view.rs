@@ -229,6 +229,13 @@ fn session_locks(server: &Server) -> Vec<SessionLockInfo> {
                 duration: "TRANSACTION",
                 ..lock(session, "TABLE", if write { "SHARED_NO_READ_WRITE" } else { "SHARED_READ_ONLY" })
             }),
+            SessionLock::Wanted { table: (database, name), write } => out.push(SessionLockInfo {
+                database: Some(database),
+                name: Some(name),
+                duration: "TRANSACTION",
+                granted: false,
+                ..lock(session, "TABLE", if write { "SHARED_WRITE" } else { "SHARED_READ" })
+            }),
         }
     }
     for (session, name, granted) in server.user_locks.list() {

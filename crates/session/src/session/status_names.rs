@@ -94,7 +94,6 @@ pub const ZEROS: &[&str] = &[
     "Innodb_dblwr_pages_written",
     "Innodb_dblwr_writes",
     "Innodb_log_waits",
-    "Innodb_log_write_requests",
     "Innodb_num_open_files",
     "Innodb_os_log_pending_fsyncs",
     "Innodb_os_log_pending_writes",

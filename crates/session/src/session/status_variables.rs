@@ -148,6 +148,7 @@ fn storage(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
         ("Innodb_buffer_pool_pages_data", (cached / PAGE_BYTES).to_string()),
         ("Innodb_buffer_pool_pages_free", (capacity.saturating_sub(cached) / PAGE_BYTES).to_string()),
         ("Innodb_buffer_pool_pages_total", (capacity / PAGE_BYTES).to_string()),
+        ("Innodb_log_write_requests", engine.commit_counts().1.to_string()),
         ("Innodb_log_writes", groups.to_string()),
         ("Innodb_redo_log_checkpoint_lsn", engine.latest_sequence().to_string()),
         ("Innodb_redo_log_current_lsn", engine.latest_sequence().to_string()),
