@@ -76,6 +76,10 @@ pub fn digest_into(sql: &[u8], opts: &ParserOptions, digest: &mut Digest) -> boo
         }
         empty = false;
     }
+    // Comments that are warned of are not those that are not.
+    if lexer.unspaced_versions > 0 || lexer.nested_comments > 0 {
+        hash.add(0x400);
+    }
     digest.hash = hash.finish();
     !empty
 }

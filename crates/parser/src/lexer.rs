@@ -107,6 +107,9 @@ pub(crate) struct Lexer<'a> {
     after_at_at: bool,
     /// The last keyword allows an optimizer hint.
     hint_ok: bool,
+    /// Comments whose version no space follows, and comments inside of those with a version, which MySQL warns of.
+    pub unspaced_versions: u16,
+    pub nested_comments: u16,
 }
 
 const IDENT: u8 = 1;
@@ -169,12 +172,14 @@ impl<'a> Lexer<'a> {
             before_dot: false,
             after_at_at: false,
             hint_ok: false,
+            unspaced_versions: 0,
+            nested_comments: 0,
         }
     }
 
     /// Goes on at the byte `at`, behind an operator.
     pub fn jump(&mut self, at: usize) {
-        *self = Lexer { in_version_comment: self.in_version_comment, pos: at, ..Lexer::new(self.src, self.opts) };
+        *self = Lexer { pos: at, after_dot: false, before_dot: false, after_at_at: false, hint_ok: false, ..*self };
     }
 
     fn byte(&self, at: usize) -> u8 {
@@ -267,6 +272,7 @@ impl<'a> Lexer<'a> {
                         tell(start, self.pos);
                     }
                     _ => {
+                        self.nested_comments = self.nested_comments.saturating_add(u16::from(self.in_version_comment));
                         self.pos += 2;
                         if !self.skip_comment(false) {
                             return Some(self.bad_to_end(start));
@@ -299,6 +305,7 @@ impl<'a> Lexer<'a> {
                 return true;
             }
             if nested && b == b'/' && next == b'*' {
+                self.nested_comments = self.nested_comments.saturating_add(1);
                 self.pos += 2;
                 if !self.skip_comment(false) {
                     return false;
@@ -313,7 +320,8 @@ impl<'a> Lexer<'a> {
     /// At `/*!`: enters or skips it. False if it is not closed.
     fn version_comment(&mut self, start: usize) -> bool {
         let digits = |n: usize| (0..n).all(|i| is_digit(self.byte(start + 3 + i)));
-        let len = if digits(6) {
+        // Six only before a space, so that `/*!800001` is a 1 from 8.0.0 on.
+        let len = if digits(6) && is_space(self.byte(start + 9)) {
             6
         } else if digits(5) {
             5
@@ -322,6 +330,9 @@ impl<'a> Lexer<'a> {
         };
         let version = (0..len).fold(0u32, |v, i| v * 10 + u32::from(self.byte(start + 3 + i).wrapping_sub(b'0')));
         self.pos = start + 3 + len;
+        if len > 0 && !is_space(self.byte(self.pos)) {
+            self.unspaced_versions = self.unspaced_versions.saturating_add(1);
+        }
         if version <= self.opts.version {
             self.in_version_comment = true;
             true

@@ -6,9 +6,9 @@ use vaquita_parser::ast::{DataType, TypeName};
 use vaquita_types::charset::{Charset, Collation, CollationId, charset, collation};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_EXCEEDS_VECTOR_MAX_DIMENSIONS, ER_ILLEGAL_VALUE_FOR_TYPE,
-    ER_INVALID_FIELD_SIZE, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION,
-    ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
+    ER_COLLATION_CHARSET_MISMATCH, ER_CONFLICTING_DECLARATIONS, ER_DUPLICATED_VALUE_IN_TYPE, ER_EXCEEDS_VECTOR_MAX_DIMENSIONS,
+    ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
+    ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::geometry::GeometryKind;
 use vaquita_types::limits::{
@@ -300,6 +300,19 @@ fn members(name: &str, ty: &DataType, collate: Option<&str>, default: CollationI
     }
     column.members = Some(labels.into());
     Ok(())
+}
+
+/// Another CHARACTER SET clause behind those that were given: error 1302 if they name another charset.
+pub fn check_charset(charset: Option<&str>, collate: Option<&str>, next: &str) -> Result<()> {
+    let of_collation = collate.and_then(Collation::by_name).map(|collation| collation.charset.name);
+    let before = charset.and_then(Charset::by_name).map(|charset| charset.name).or(of_collation);
+    match (before, Charset::by_name(next)) {
+        (Some(before), Some(next)) if before != next.name => {
+            let clause = "CHARACTER SET ";
+            Err(Error::new(&ER_CONFLICTING_DECLARATIONS, &[&clause, &before, &clause, &next.name]))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// CHARACTER SET and COLLATE clauses to a collation; `default` without any.

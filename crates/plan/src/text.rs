@@ -84,6 +84,15 @@ pub fn convert(bytes: Cow<'_, [u8]>, from: CollationId, to: CollationId) -> Resu
     })
 }
 
+/// ASCII in the charset of a collation.
+pub fn from_ascii(ascii: &[u8], id: CollationId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(ascii.len() * usize::from(bytes_per_char_min(id)));
+    for byte in ascii {
+        charset(id).encode(u32::from(*byte), &mut out);
+    }
+    out
+}
+
 /// The characters, each with its bytes.
 pub fn chars(bytes: &[u8], id: CollationId) -> impl Iterator<Item = &[u8]> {
     charset(id).chars(bytes).map(|c| c.bytes)

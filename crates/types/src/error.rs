@@ -153,12 +153,25 @@ fn fill(format: &str, args: &[&dyn fmt::Display]) -> String {
         }
         let end = spec.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z')).map_or(spec.len(), |i| i + 1);
         if let Some(arg) = args.next() {
+            let start = out.len();
             let _ = write!(out, "{arg}");
+            let bytes_max = spec[..end].strip_prefix("-.").and_then(|rest| rest.trim_end_matches('s').parse().ok());
+            cut(&mut out, start, bytes_max.unwrap_or(usize::MAX));
         }
         rest = &spec[end..];
     }
     out.push_str(rest);
     out
+}
+
+/// Cuts what stands behind `start` to so many bytes, as `%-.192s` asks; `?` is left of a character that is cut.
+fn cut(out: &mut String, start: usize, bytes_max: usize) {
+    let Some(end) = start.checked_add(bytes_max).filter(|end| *end < out.len()) else { return };
+    let whole = (0..=end).rev().find(|at| out.is_char_boundary(*at)).unwrap_or(start);
+    out.truncate(whole);
+    if whole < end {
+        out.push('?');
+    }
 }
 
 impl fmt::Display for Error {
@@ -185,6 +198,8 @@ mod tests {
             fill("Unknown column '%-.192s' in '%-.192s'", &[&"a", &"where clause"]),
             "Unknown column 'a' in 'where clause'"
         );
+        assert_eq!(fill("'%-.4s' and '%-.3s'", &[&"abcdef", &"aéé"]), "'abcd' and 'aé'");
+        assert_eq!(fill("'%-.2s'", &[&"aé"]), "'a?'");
         assert_eq!(fill("%lld of %llu at 100%%", &[&1, &2]), "1 of 2 at 100%");
     }
 }

@@ -17,6 +17,10 @@ pub const TABLE_INDEXES_MAX: usize = 64;
 pub const INDEX_PARTS_MAX: usize = 16;
 /// Bytes of one index part and of a whole key (InnoDB, DYNAMIC row format).
 pub const INDEX_KEY_BYTES_MAX: usize = 3072;
+/// The same of a table that says ENGINE=MyISAM (MySQL manual, "The MyISAM Storage Engine").
+pub const MYISAM_KEY_BYTES_MAX: usize = 1000;
+/// Bytes of one index part of a table that says ROW_FORMAT=COMPACT or REDUNDANT (MySQL manual, "InnoDB Limits").
+pub const OLD_FORMAT_PART_BYTES_MAX: usize = 767;
 /// Partitions of a table (MySQL manual, "Restrictions and Limitations on Partitioning").
 pub const PARTITIONS_MAX: usize = 8192;
 /// Columns that divide a table (MySQL's MAX_REF_PARTS).

@@ -36,6 +36,8 @@ use side::Side;
 
 /// A statement that takes longer counts as one without an answer.
 const STATEMENT_MAX: Duration = Duration::from_secs(20);
+/// What sets a server back may wait for what a script left running.
+const ADMINISTRATOR_MAX: Duration = Duration::from_secs(120);
 const SYSTEM_DATABASES: &[&str] = &["mysql", "sys", "information_schema", "performance_schema"];
 
 /// A server's state that scripts change and that is set back.
@@ -153,7 +155,10 @@ impl Servers {
         };
         let sides = [Side::new(mysql, STATEMENT_MAX)?, other];
         let mut administrators = [sides[0].administrator()?, sides[1].administrator()?];
-        administrators.iter_mut().try_for_each(settle)?;
+        for admin in &mut administrators {
+            admin.set_timeout(ADMINISTRATOR_MAX).map_err(|e| e.to_string())?;
+            settle(admin)?;
+        }
         let [mysql, ours] = &mut administrators;
         let before = [Before::of(mysql)?, Before::of(ours)?];
         Ok(Servers { vaquita, sides, administrators, before, dir, started: 0 })
@@ -209,6 +214,7 @@ impl Servers {
         self.sides[1] = Servers::side_of(&vaquita)?;
         self.vaquita = Some(vaquita);
         self.administrators[1] = self.sides[1].administrator()?;
+        self.administrators[1].set_timeout(ADMINISTRATOR_MAX).map_err(|e| e.to_string())?;
         settle(&mut self.administrators[1])
     }
 }
@@ -243,6 +249,12 @@ impl Before {
         }
         for (name, value) in Before::of(admin)?.globals {
             let Some(before) = self.globals.get(&name).filter(|before| **before != value) else { continue };
+            if name == "gtid_mode" {
+                // Step by step; those that are no step from where it is fail.
+                for step in ["ON_PERMISSIVE", "OFF_PERMISSIVE"] {
+                    ignore(admin, &format!("SET GLOBAL gtid_mode = {step}"))?;
+                }
+            }
             let quoted = if before.parse::<f64>().is_ok() { before.clone() } else { format!("'{}'", before.replace('\'', "''")) };
             ignore(admin, &format!("SET GLOBAL {name} = {quoted}"))?;
         }
@@ -262,7 +274,7 @@ impl Before {
     }
 }
 
-/// A directory in which a script left files of its own stays; its tables go.
+/// A directory in which a script left files of its own stays; what is in the database goes.
 fn drop_database(admin: &mut Client, name: &str) -> Result<(), String> {
     let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
     let sql = format!("DROP DATABASE {}", quoted(name));
@@ -273,6 +285,14 @@ fn drop_database(admin: &mut Client, name: &str) -> Result<(), String> {
         if let [table, kind] = &row[..] {
             let what = if kind == "VIEW" { "VIEW" } else { "TABLE" };
             ignore(admin, &format!("DROP {what} {}.{}", quoted(name), quoted(table)))?;
+        }
+    }
+    let programs = "SELECT routine_type, routine_name FROM information_schema.routines WHERE routine_schema = DATABASE() \
+        UNION ALL SELECT 'EVENT', event_name FROM information_schema.events WHERE event_schema = DATABASE()";
+    ignore(admin, &format!("USE {}", quoted(name)))?;
+    for row in rows(admin, programs)? {
+        if let [kind, program] = &row[..] {
+            ignore(admin, &format!("DROP {kind} {}", quoted(program)))?;
         }
     }
     Ok(())

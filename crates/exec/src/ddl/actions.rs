@@ -10,7 +10,7 @@ use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
     ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_FK_CANNOT_CHANGE_ENGINE,
-    ER_KEY_DOES_NOT_EXITS, ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_ILLEGAL_HA, ER_KEY_DOES_NOT_EXITS, ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME, ER_PK_INDEX_CANT_BE_INVISIBLE,
     ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_USAGE,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
@@ -19,9 +19,9 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 
 use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
-use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
+use super::indexes::{KeyLimit, add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, full_text, generated, indexes, options, spatial};
+use super::{Ddl, check_identifier, engines, foreign_keys, full_text, generated, indexes, options, spatial};
 use vaquita_plan::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -195,6 +195,9 @@ impl<'a> Edit<'a> {
             }
             // The statement's whole definition is divided behind all others (`alter`, `alter_partitions`).
             AlterAction::PartitionBy(_) | AlterAction::Partition(_) => Ok(()),
+            AlterAction::DiscardTablespace | AlterAction::ImportTablespace if self.old.options.engine != "InnoDB" => {
+                Err(Error::new(&ER_ILLEGAL_HA, &[&self.old.name]))
+            }
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => Err(Error::unsupported("tablespaces")),
             AlterAction::SecondaryLoad | AlterAction::SecondaryUnload => Err(Error::unsupported("secondary engines")),
             // Rows stand in the order of the clustered key, and keys are always enabled.
@@ -371,10 +374,10 @@ impl<'a> Edit<'a> {
             for part in &mut index.parts {
                 part.column = ColumnId(self.def.position_of(part.column).unwrap_or(usize::from(u16::MAX)) as u16);
             }
-            check_parts(index, &self.def.columns)?;
+            check_parts(index, &self.def.columns, &KeyLimit { options: &self.def.options, session: self.ddl.session })?;
         }
         for index in &self.new_indexes {
-            add_index(index, &self.def.columns, &mut indexes, &self.def.options.engine, self.ddl.session)?;
+            add_index(index, &self.def.columns, &mut indexes, &self.def.options, self.ddl.session)?;
         }
         let kept = indexes.len() - self.new_indexes.len();
         if foreign_keys::keeps_keys(&self.old.options.engine) != foreign_keys::keeps_keys(&self.def.options.engine)
@@ -387,7 +390,7 @@ impl<'a> Edit<'a> {
         foreign_keys::drop_useless(&mut indexes, &missing, &self.def.columns);
         let kept = kept.saturating_sub(before - indexes.len());
         for index in missing {
-            add_index(&index, &self.def.columns, &mut indexes, &self.def.options.engine, self.ddl.session)?;
+            add_index(&index, &self.def.columns, &mut indexes, &self.def.options, self.ddl.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }
@@ -399,6 +402,7 @@ impl<'a> Edit<'a> {
         full_text::check_row_number(&self.def.columns, &indexes)?;
         sort_indexes(&mut indexes, &self.def.columns);
         check_auto_increment(&self.def.columns, &indexes, &self.def.options.engine)?;
+        engines::check(&self.def.options.engine, &self.def.columns, &indexes)?;
         for part in indexes.iter_mut().flat_map(|i| i.parts.iter_mut()) {
             part.column = self.def.columns.get(usize::from(part.column.0)).map_or(ColumnId(0), |c| c.id);
         }

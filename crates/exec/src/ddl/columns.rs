@@ -199,6 +199,10 @@ impl Ddl<'_> {
         if def.ty.is_blob() {
             return Err(Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));
         }
+        // A label, not its number.
+        if matches!(def.ty.kind, TypeKind::Enum | TypeKind::Set) && !bound.ty.is_bytes() {
+            return Err(invalid(&def.name));
+        }
         let zone = self.session.time_zone();
         let mode = self.session.sql_mode();
         let store = |sql_mode, value| {
@@ -266,6 +270,22 @@ impl Ddl<'_> {
         }
         if ty.unsigned_given && matches!(ty.name, Float | Double | Decimal) {
             warn(UNSIGNED_TEXT);
+        }
+    }
+
+    /// The same of the type of a column that a query makes.
+    pub(super) fn warn_of_made(&self, ty: &ColumnType) {
+        let warn =
+            |text: &str| self.session.warn(Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text));
+        let floats = matches!(ty.kind, TypeKind::Float | TypeKind::Double);
+        if floats && ty.decimals < vaquita_types::datatype::DECIMALS_NOT_FIXED {
+            warn(DIGITS_TEXT);
+        }
+        if ty.unsigned && (floats || ty.kind == TypeKind::Decimal) {
+            warn(UNSIGNED_TEXT);
+        }
+        if ty.zerofill && ty.kind != TypeKind::Year {
+            warn(ZEROFILL_TEXT);
         }
     }
 }

@@ -20,7 +20,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind};
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::temporary::{refuse_in_create, refuse_indexes};
-use super::{Ddl, Outcome, check_identifier, foreign_keys, full_text, generated, options};
+use super::{Ddl, Outcome, check_identifier, engines, foreign_keys, full_text, generated, options};
 
 /// What CREATE TABLE asks for besides the definition.
 struct Wanted {
@@ -66,6 +66,9 @@ impl Ddl<'_> {
         }
         if let Some(like) = &create.like {
             self.refuse_dictionary_view(like)?;
+            if self.system_table(self.database_of(like)?, &like.name)?.is_none() {
+                self.table(like)?;
+            }
         }
         if create.temporary {
             refuse_in_create(create)?;
@@ -174,7 +177,7 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, &[]));
         }
         self.functional_columns((database, &create.name.name), &mut elements, collation)?;
-        let indexes = self.put_together(&mut elements, &keys, (database, &create.name.name), &table_options.engine)?;
+        let indexes = self.put_together(&mut elements, &keys, (database, &create.name.name), &table_options)?;
         let columns = elements.columns;
         let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
         table_options.collations_given = elements.collations_given.iter().filter_map(id_of).collect();
@@ -280,7 +283,7 @@ impl Ddl<'_> {
         elements: &mut Elements,
         keys: &[ast::ForeignKey],
         name: (&str, &str),
-        engine: &str,
+        options: &TableOptions,
     ) -> Result<Vec<IndexDef>> {
         let columns = &mut elements.columns;
         if columns.iter().all(|c| c.invisible) {
@@ -292,10 +295,10 @@ impl Ddl<'_> {
         check_row_size(columns)?;
         let mut indexes = Vec::new();
         for index in &elements.indexes {
-            add_index(index, columns, &mut indexes, engine, self.session)?;
+            add_index(index, columns, &mut indexes, options, self.session)?;
         }
         for index in foreign_keys::missing_indexes(keys, columns, &indexes)? {
-            add_index(&index, columns, &mut indexes, engine, self.session)?;
+            add_index(&index, columns, &mut indexes, options, self.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }
@@ -306,7 +309,8 @@ impl Ddl<'_> {
         require_not_null(&indexes, columns, &null_given)?;
         full_text::check_row_number(columns, &indexes)?;
         sort_indexes(&mut indexes, columns);
-        check_auto_increment(columns, &indexes, engine)?;
+        check_auto_increment(columns, &indexes, &options.engine)?;
+        engines::check(&options.engine, columns, &indexes)?;
         // Parts name columns by position until here.
         for (position, column) in columns.iter_mut().enumerate() {
             column.id = ColumnId(position as u16 + 1);

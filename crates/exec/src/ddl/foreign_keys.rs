@@ -53,7 +53,7 @@ pub(super) fn of_column(column: &ast::ColumnDef) -> impl Iterator<Item = ast::Fo
 
 /// MyISAM and its like read foreign keys and forget them.
 pub fn keeps_keys(engine: &str) -> bool {
-    !["MyISAM", "MEMORY", "ARCHIVE", "CSV", "MRG_MYISAM"].iter().any(|other| other.eq_ignore_ascii_case(engine))
+    !["MyISAM", "MEMORY", "ARCHIVE", "CSV", "MRG_MyISAM"].iter().any(|other| other.eq_ignore_ascii_case(engine))
 }
 
 fn column_names(key: &ast::ForeignKey) -> impl Iterator<Item = &str> {

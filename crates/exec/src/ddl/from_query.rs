@@ -8,9 +8,11 @@ use std::cell::RefCell;
 
 use vaquita_parser::ast;
 use vaquita_plan::expr::{Expr, ExprKind};
+use vaquita_plan::function::FuncDef;
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_storage::{Reads, SessionCatalog, Table, kill_point};
 use vaquita_types::charset::collation;
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
@@ -33,12 +35,20 @@ pub struct Selected {
 impl Ddl<'_> {
     /// The columns that the query's output makes.
     pub(super) fn selected_columns(&self, query: &ast::Query) -> Result<Selected> {
+        let is_set = matches!(query.body, ast::QueryBody::SetOp { .. });
         let Plan::Query(plan) = (self.planner)(&ast::Statement::Query(Box::new(query.clone())), None)? else {
             return Err(Error::internal("a query without a plan of its own"));
         };
         let mut selected = Selected::default();
         for output in &plan.output {
             self.selected_column(output, &mut selected)?;
+            // What set operations make of DECIMAL UNSIGNED is DECIMAL.
+            if let Some(column) = selected.columns.last_mut().filter(|column| is_set && column.ty.kind == TypeKind::Decimal) {
+                column.ty.unsigned = false;
+            }
+            if let Some(column) = selected.columns.last() {
+                self.warn_of_made(&column.ty);
+            }
         }
         Ok(selected)
     }
@@ -109,8 +119,32 @@ pub(super) const EXPRESSION_CHARS_MAX: u32 = 512;
 const TEXT_BYTES_MAX: u32 = 65_535;
 const MEDIUM_TEXT_BYTES_MAX: u32 = 16_777_215;
 
+/// What keeps DECIMAL UNSIGNED; other functions and CASE make DECIMAL of it.
+const KEEPS_UNSIGNED: [&str; 8] = ["+", "-", "*", "/", "%", "MOD", "ABS", "NULLIF"];
+
 /// The column type for a column of a query's output.
 fn output_type(expr: &Expr) -> ColumnType {
+    let mut column = type_of_output(expr);
+    let passes = |def: &FuncDef| KEEPS_UNSIGNED.contains(&def.name) || def.is_stored();
+    match &expr.kind {
+        ExprKind::Call(def, _) if passes(def) => {}
+        ExprKind::Call(..) | ExprKind::Case { .. } | ExprKind::AssignVar(..) if column.kind == TypeKind::Decimal => {
+            column.unsigned = false;
+        }
+        _ => {}
+    }
+    if matches!(expr.kind, ExprKind::Call(..) | ExprKind::Case { .. } | ExprKind::AssignVar(..)) {
+        column.zerofill &= column.kind == TypeKind::Year;
+    }
+    let keeps_digits =
+        matches!(&expr.kind, ExprKind::Slot(_)) || matches!(&expr.kind, ExprKind::Call(def, _) if def.name == "IFNULL");
+    if keeps_digits && column.kind == TypeKind::Double && column.decimals < DECIMALS_NOT_FIXED {
+        column.length = expr.ty.length;
+    }
+    column
+}
+
+fn type_of_output(expr: &Expr) -> ColumnType {
     let by_digits = match &expr.kind {
         ExprKind::Call(def, _) => def.name != "IFNULL",
         ExprKind::Subquery(_) => expr.ty.kind != TypeKind::BigInt,
@@ -125,6 +159,14 @@ fn output_type(expr: &Expr) -> ColumnType {
         && let Some(first) = args.first().filter(|_| args.iter().all(|arg| arg.ty.kind == TypeKind::Bit))
     {
         return ColumnType { length: expr.ty.length, unsigned: false, ..first.ty.clone() };
+    }
+    if let ExprKind::Call(def, args) = &expr.kind
+        && def.name == "IFNULL"
+        && args.iter().all(|arg| matches!(arg.kind, ExprKind::Slot(_) | ExprKind::Cast(_)))
+        && expr.ty.is_integer()
+    {
+        let like = args.iter().find(|arg| arg.ty.kind == expr.ty.kind).unwrap_or(expr);
+        return ColumnType { unsigned: expr.ty.unsigned, ..like.ty.clone() };
     }
     match expr.ty.kind {
         TypeKind::MediumText

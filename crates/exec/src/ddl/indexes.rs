@@ -11,10 +11,11 @@ use vaquita_types::errno::{
     ER_WRONG_KEY_COLUMN, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use vaquita_types::limits::{
-    IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
+    IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, MYISAM_KEY_BYTES_MAX,
+    OLD_FORMAT_PART_BYTES_MAX, TABLE_INDEXES_MAX,
 };
-use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart, TableDef};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableOptions};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::functional::{UNNAMED, is_hidden_name};
 use super::{full_text, options, spatial};
@@ -25,7 +26,7 @@ pub fn add_index(
     index: &ast::IndexDef,
     columns: &[ColumnDef],
     indexes: &mut Vec<IndexDef>,
-    engine: &str,
+    options: &TableOptions,
     session: &dyn SessionEnv,
 ) -> Result<()> {
     let is_spatial = spatial::is_spatial(index, columns)?;
@@ -46,7 +47,7 @@ pub fn add_index(
     let parts = match kind {
         IndexKind::FullText => full_text::parts(index, columns)?,
         IndexKind::Spatial => spatial::parts(index, columns, session)?,
-        _ => parts(index, columns)?,
+        _ => parts(index, kind, columns, &KeyLimit { options, session })?,
     };
     let constraint = index.constraint.clone().flatten();
     let name = match index.name.clone().or(constraint) {
@@ -69,7 +70,7 @@ pub fn add_index(
     }
     // That of a SPATIAL index can only be RTREE, and is not kept.
     let mut using = index.options.using.as_ref().filter(|_| !is_spatial).map(|u| u.to_uppercase());
-    if using.as_deref() == Some("HASH") && !engine.eq_ignore_ascii_case("MEMORY") {
+    if using.as_deref() == Some("HASH") && !options.engine.eq_ignore_ascii_case("MEMORY") {
         session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
         using = None;
     }
@@ -131,7 +132,7 @@ pub fn require_not_null(indexes: &[IndexDef], columns: &mut [ColumnDef], null_gi
 }
 
 /// A kept index over columns that may have changed their types: prefixes that are no prefixes any more go.
-pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
+pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef], limit: &KeyLimit<'_>) -> Result<()> {
     if index.is_full_text() {
         return full_text::check_parts(index, columns);
     }
@@ -157,16 +158,53 @@ pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
         if part.prefix.is_some_and(whole) {
             part.prefix = None;
         }
-        bytes += key_bytes(column.key_type(), part.prefix);
+        bytes += limit.fit(index.kind, column, &mut part.prefix)?;
     }
-    if bytes > INDEX_KEY_BYTES_MAX {
-        return Err(Error::new(&ER_TOO_LONG_KEY, &[&INDEX_KEY_BYTES_MAX]));
+    limit.check(bytes)
+}
+
+/// How long the keys of a table may be.
+pub struct KeyLimit<'a> {
+    pub options: &'a TableOptions,
+    pub session: &'a dyn SessionEnv,
+}
+
+impl KeyLimit<'_> {
+    fn bytes_max(&self) -> usize {
+        let old_format = |format: &String| ["COMPACT", "REDUNDANT"].contains(&format.as_str());
+        match self.options.engine.as_str() {
+            "MyISAM" => MYISAM_KEY_BYTES_MAX,
+            "InnoDB" if self.options.row_format.as_ref().is_some_and(old_format) => OLD_FORMAT_PART_BYTES_MAX,
+            _ => INDEX_KEY_BYTES_MAX,
+        }
     }
-    Ok(())
+
+    /// The bytes of a part. Outside of strict mode a part of an index that is not unique is cut to the limit.
+    fn fit(&self, kind: IndexKind, column: &ColumnDef, prefix: &mut Option<u32>) -> Result<usize> {
+        let (ty, max) = (column.key_type(), self.bytes_max());
+        let bytes = key_bytes(ty, *prefix);
+        if bytes <= max {
+            return Ok(bytes);
+        }
+        let error = Error::new(&ER_TOO_LONG_KEY, &[&max]);
+        if kind != IndexKind::Secondary || !column.ty.is_bytes() || sql_mode::is_strict(self.session.sql_mode()) {
+            return Err(error);
+        }
+        self.session.warn(Level::Warning, error);
+        let chars = max / char_bytes(ty);
+        *prefix = Some(chars as u32);
+        Ok(chars * char_bytes(ty))
+    }
+
+    /// Error 1071 for the parts together.
+    fn check(&self, bytes: usize) -> Result<()> {
+        let max = if self.options.engine == "MyISAM" { MYISAM_KEY_BYTES_MAX } else { INDEX_KEY_BYTES_MAX };
+        if bytes > max { Err(Error::new(&ER_TOO_LONG_KEY, &[&max])) } else { Ok(()) }
+    }
 }
 
 /// Index parts name columns by position here; the caller replaces positions by ids.
-fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>> {
+fn parts(index: &ast::IndexDef, kind: IndexKind, columns: &[ColumnDef], limit: &KeyLimit<'_>) -> Result<Vec<IndexPart>> {
     if index.parts.len() > INDEX_PARTS_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEY_PARTS, &[&INDEX_PARTS_MAX]));
     }
@@ -184,13 +222,11 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
         if column.key_type().is_bytes() && !column.key_type().is_blob() && column.key_type().length == 0 {
             return Err(Error::new(&ER_WRONG_KEY_COLUMN, &[name]));
         }
-        let prefix = prefix(column, *length)?;
-        bytes += key_bytes(column.key_type(), prefix);
+        let mut prefix = prefix(column, *length)?;
+        bytes += limit.fit(kind, column, &mut prefix)?;
         parts.push(IndexPart { column: vaquita_types::schema::ColumnId(at as u16), prefix, descending: *desc });
     }
-    if bytes > INDEX_KEY_BYTES_MAX {
-        return Err(Error::new(&ER_TOO_LONG_KEY, &[&INDEX_KEY_BYTES_MAX]));
-    }
+    limit.check(bytes)?;
     Ok(parts)
 }
 
@@ -237,15 +273,16 @@ fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
     Ok((!fixed || length < u64::from(column.ty.length)).then_some(length as u32))
 }
 
-fn key_bytes(ty: &ColumnType, prefix: Option<u32>) -> usize {
+pub(super) fn key_bytes(ty: &ColumnType, prefix: Option<u32>) -> usize {
     match ty.kind {
-        _ if ty.is_bytes() => {
-            let char_bytes = if ty.is_text() { usize::from(collation(ty.collation).charset.mbmaxlen) } else { 1 };
-            prefix.unwrap_or(ty.length) as usize * char_bytes
-        }
+        _ if ty.is_bytes() => prefix.unwrap_or(ty.length) as usize * char_bytes(ty),
         TypeKind::Decimal => 30,
         _ => 8,
     }
+}
+
+fn char_bytes(ty: &ColumnType) -> usize {
+    if ty.is_text() { usize::from(collation(ty.collation).charset.mbmaxlen) } else { 1 }
 }
 
 fn no_column() -> Error {

@@ -16,6 +16,7 @@ use vaquita_types::schema::{StoredObject, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::checksum::row_crc;
+use super::engines;
 use super::views::columns_of_view;
 use super::{Ddl, Outcome, ResultRows, text_column};
 
@@ -87,6 +88,22 @@ impl Ddl<'_> {
         extended: bool,
         among: Option<&[usize]>,
     ) -> Result<Vec<Message>> {
+        let messages = self.messages_of_rows(kind, table, extended, among)?;
+        let is_fine = messages.iter().all(|(kind, _)| matches!(*kind, "status" | "note"));
+        Ok(match engines::maintained(&table.def.options.engine, kind).filter(|_| is_fine && !table.def.is_partitioned()) {
+            Some(Ok(())) => vec![("status", "OK".to_string())],
+            Some(Err(what)) => vec![("note", format!("The storage engine for the table doesn't support {what}"))],
+            None => messages,
+        })
+    }
+
+    fn messages_of_rows(
+        &self,
+        kind: MaintenanceKind,
+        table: &Arc<Table>,
+        extended: bool,
+        among: Option<&[usize]>,
+    ) -> Result<Vec<Message>> {
         let ok = || ("status", "OK".to_string());
         Ok(match kind {
             MaintenanceKind::Analyze => {
@@ -112,11 +129,7 @@ impl Ddl<'_> {
                     self.catalog.store().compact_data_range(&range.lower, &range.upper)?;
                 }
                 self.catalog.analyze_table(table, &self.context)?;
-                // MyISAM's tables are what their definition says.
-                match table.def.options.engine.eq_ignore_ascii_case("MyISAM") {
-                    true => vec![ok()],
-                    false => vec![("note", RECREATES.to_string()), ok()],
-                }
+                vec![("note", RECREATES.to_string()), ok()]
             }
             MaintenanceKind::Repair if table.def.is_partitioned() => self.repair(table, among)?,
             MaintenanceKind::Repair | MaintenanceKind::Checksum => {

@@ -16,6 +16,7 @@ mod checksum;
 pub mod columns;
 mod convert;
 pub mod create;
+mod engines;
 mod exchange;
 pub mod foreign_keys;
 pub mod from_query;
@@ -41,9 +42,9 @@ use vaquita_parser::ast::{self, Name, Statement as Ast};
 use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
-    ER_NO_SYSTEM_SCHEMA_ACCESS, ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_TABLE,
-    ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
+    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_ILLEGAL_HA, ER_NO_DB_ERROR, ER_NO_SUCH_DB,
+    ER_NO_SUCH_TABLE, ER_NO_SYSTEM_SCHEMA_ACCESS, ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR,
+    ER_UNKNOWN_TABLE, ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::{Definer, ObjectKind, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -55,7 +56,7 @@ use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::{Functions, ServerInfo, SessionEnv};
 use crate::system::{is_system_database, statements, table};
-use vaquita_plan::data_type::choose_collation;
+use vaquita_plan::data_type::{check_charset, choose_collation};
 
 /// Times that a statement starts again because another one was faster.
 const RETRIES_MAX: usize = 20;
@@ -229,6 +230,7 @@ impl<'a> Ddl<'a> {
 
     fn alter_database(&self, name: Option<&str>, options: &[ast::DatabaseOption]) -> Result<u64> {
         let name = name.or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        check_length(name)?;
         if is_system_database(name) {
             return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
         }
@@ -243,7 +245,10 @@ impl<'a> Ddl<'a> {
         let mut collate = None;
         for option in options {
             match option {
-                ast::DatabaseOption::Charset(name) => charset = Some(name.as_str()),
+                ast::DatabaseOption::Charset(name) => {
+                    check_charset(charset, collate, name)?;
+                    charset = Some(name.as_str());
+                }
                 ast::DatabaseOption::Collate(name) => collate = Some(name.as_str()),
                 ast::DatabaseOption::Encryption(false) | ast::DatabaseOption::ReadOnly(Some(false) | None) => {}
                 ast::DatabaseOption::Encryption(true) => return Err(Error::unsupported("ENCRYPTION")),
@@ -254,6 +259,7 @@ impl<'a> Ddl<'a> {
     }
 
     fn drop_database(&self, if_exists: bool, name: &str) -> Result<u64> {
+        check_length(name)?;
         if is_system_database(name) {
             return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
         }
@@ -306,8 +312,15 @@ impl<'a> Ddl<'a> {
             statements::empty(&name.name, self.server);
             return Ok(0);
         }
+        // The logs in tables have no rows.
+        if database.eq_ignore_ascii_case("mysql") && ["general_log", "slow_log"].contains(&name.name.as_str()) {
+            return Ok(0);
+        }
         match self.catalog.temporary(database, &name.name) {
             Some(table) => self.catalog.truncate_temporary(&table)?,
+            None if self.catalog.permanent(database, &name.name)?.is_some_and(|table| table.def.options.engine == "ARCHIVE") => {
+                return Err(Error::new(&ER_ILLEGAL_HA, &[&name.name]));
+            }
             None => self.retrying(|| self.catalog.truncate_table((database, &name.name), &self.context))?,
         };
         Ok(0)
@@ -339,12 +352,17 @@ pub fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
     OutputColumn { expr: Expr::slot(0, ty, nullable), name: name.to_string(), origin: None }
 }
 
+/// Error 1059 for a name that nothing can have.
+pub fn check_length(name: &str) -> Result<()> {
+    match name.chars().count() > vaquita_types::limits::IDENTIFIER_CHARS_MAX {
+        true => Err(Error::new(&vaquita_types::errno::ER_TOO_LONG_IDENT, &[&name])),
+        false => Ok(()),
+    }
+}
+
 /// Names of objects: not empty, at most 64 characters, no space at the end.
 pub fn check_identifier(name: &str) -> Result<()> {
-    use vaquita_types::errno::ER_TOO_LONG_IDENT;
-    if name.chars().count() > vaquita_types::limits::IDENTIFIER_CHARS_MAX {
-        return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
-    }
+    check_length(name)?;
     if name.is_empty() || name.ends_with(' ') {
         return Err(Error::new(&ER_WRONG_TABLE_NAME, &[&name]));
     }

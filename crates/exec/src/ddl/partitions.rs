@@ -218,6 +218,7 @@ pub(super) fn check_keys(def: &TableDef, function: &PartitionFunction) -> Result
 
 fn columns(names: &[String], def: &TableDef, level: Level) -> Result<PartitionKey> {
     let mut ids = Vec::with_capacity(names.len());
+    let mut bytes = 0;
     for name in names {
         let column = def.column_position(name).and_then(|at| def.columns.get(at));
         let Some(column) = column else { return Err(Error::new(&ER_FIELD_NOT_FOUND_PART_ERROR, &[])) };
@@ -226,6 +227,14 @@ fn columns(names: &[String], def: &TableDef, level: Level) -> Result<PartitionKe
             return Err(Error::new(&ER_SAME_NAME_PARTITION_FIELD, &[&column.name]));
         }
         ids.push(column.id);
+        if column.ty.is_blob() {
+            continue;
+        }
+        bytes += super::indexes::key_bytes(&column.ty, None) + usize::from(column.nullable);
+        bytes += if matches!(column.ty.kind, TypeKind::VarChar | TypeKind::VarBinary) { 2 } else { 0 };
+    }
+    if bytes > vaquita_types::limits::INDEX_KEY_BYTES_MAX {
+        return Err(Error::new(&ER_PARTITION_FIELDS_TOO_LONG, &[]));
     }
     if ids.len() > vaquita_types::limits::PARTITION_COLUMNS_MAX {
         return Err(Error::new(&ER_TOO_MANY_PARTITION_FUNC_FIELDS_ERROR, &[&"list of partition fields"]));

@@ -29,11 +29,13 @@ pub struct Quoting {
     ansi: bool,
     /// Off: only where a name needs it (`sql_quote_show_create`).
     always: bool,
+    /// What no other database has is left out: sql_mode ANSI.
+    pub(super) bare: bool,
 }
 
 impl Quoting {
     pub fn new(mode: u64, sql_quote_show_create: bool) -> Quoting {
-        Quoting { ansi: mode & sql_mode::ANSI_QUOTES != 0, always: sql_quote_show_create }
+        Quoting { ansi: mode & sql_mode::ANSI_QUOTES != 0, always: sql_quote_show_create, bare: mode & sql_mode::ANSI != 0 }
     }
 
     /// The same for names that MySQL quotes only where they need it.
@@ -41,7 +43,7 @@ impl Quoting {
         Quoting { always: false, ..self }
     }
 
-    pub(super) fn name(self, name: &str) -> String {
+    pub fn name(self, name: &str) -> String {
         if !self.always && !needs_quotes(name) {
             return name.to_string();
         }
@@ -72,7 +74,9 @@ pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Q
     let lines: Vec<String> = columns.chain(indexes).chain(keys).chain(checks).map(|line| format!("  {line}")).collect();
     out.push_str(&lines.join(",\n"));
     out.push_str("\n)");
-    options_text(def, auto_increment, &mut out);
+    if !quoting.bare {
+        options_text(def, auto_increment, &mut out);
+    }
     if let Some(by) = &def.partitioning {
         partitions_text(def, by, quoting, &mut out);
     }
@@ -217,6 +221,10 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
         }
     }
     out.push(')');
+    if quoting.bare {
+        out.push_str(&parser_text(index, quoting));
+        return out;
+    }
     if let Some(using) = &index.using {
         let _ = write!(out, " USING {using}");
     }
@@ -226,10 +234,15 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
     if index.invisible {
         out.push_str(" /*!80000 INVISIBLE */");
     }
-    if index.parser == TextParser::Ngram {
-        out.push_str(" /*!50100 WITH PARSER `ngram` */ ");
-    }
+    out.push_str(&parser_text(index, quoting));
     out
+}
+
+fn parser_text(index: &IndexDef, quoting: Quoting) -> String {
+    match index.parser {
+        TextParser::Ngram => format!(" /*!50100 WITH PARSER {} */ ", quoting.name("ngram")),
+        _ => String::new(),
+    }
 }
 
 /// Options in the order in which MySQL prints them; ROW_FORMAT stands between the two halves.
@@ -253,7 +266,7 @@ fn options_text(def: &TableDef, auto_increment: Option<u64>, out: &mut String) {
     }
     let engine = if options.engine.is_empty() { "InnoDB" } else { &options.engine };
     let _ = write!(out, " ENGINE={engine}");
-    if let Some(next) = auto_increment.filter(|n| *n > 1 && def.auto_increment_column().is_some()) {
+    if let Some(next) = auto_increment.filter(|n| *n > 1 && engine != "BLACKHOLE" && def.auto_increment_column().is_some()) {
         let _ = write!(out, " AUTO_INCREMENT={next}");
     }
     let rule = collation(def.collation);

@@ -66,7 +66,7 @@ pub(super) fn partitions_text(def: &TableDef, by: &Partitioning, quoting: Quotin
 }
 
 /// The text of an expression, whose names stand in backquotes, with names as SHOW CREATE writes them.
-fn requoted(text: &str, quoting: Quoting) -> String {
+pub(super) fn requoted(text: &str, quoting: Quoting) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

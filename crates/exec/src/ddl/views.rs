@@ -19,9 +19,11 @@ use vaquita_types::errno::{
     ER_VIEW_NONUPD_CHECK, ER_VIEW_SELECT_CLAUSE, ER_VIEW_WRONG_LIST, ER_WARN_VIEW_MERGE, ER_WRONG_COLUMN_NAME, ER_WRONG_OBJECT,
 };
 use vaquita_types::schema::{ColumnDef, ObjectKind, SqlSecurity, StoredObject};
-use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::from_query::column_of;
+use super::show_create::Quoting;
+use super::show_partitions::requoted;
 use super::{Ddl, ResultRows, check_identifier, text_column};
 use crate::catalog::PlanCatalog;
 
@@ -184,17 +186,24 @@ impl Ddl<'_> {
         let is_here = self.database == Some(object.database.as_str());
         let left_out = (is_here && tables.iter().all(|(database, _)| *database == object.database)).then_some(&*object.database);
         let style = Style { charset: None, cast_charset: None, unqualified: false };
-        let text = format!(
-            "CREATE ALGORITHM={} DEFINER={}@{} SQL SECURITY {} VIEW {}{} AS {}{}",
+        let mode = self.session.sql_mode();
+        let quoting = Quoting::new(mode, true);
+        let clauses = format!(
+            "ALGORITHM={} DEFINER={}@{} SQL SECURITY {} ",
             view.algorithm().unwrap_or("UNDEFINED"),
             quote_ident(&object.definer.user),
             quote_ident(&object.definer.host),
             View::security_name(object),
+        );
+        let text = format!(
+            "CREATE {}VIEW {}{} AS {}{}",
+            if quoting.bare { "" } else { &clauses },
             if left_out.is_some() { String::new() } else { quote_ident(&object.database) + "." } + &quote_ident(&object.name),
             column_list(&view.columns()),
             print_complete_view(&view.query, style, left_out),
             check_option_text(object),
         );
+        let text = if mode & sql_mode::ANSI_QUOTES != 0 { requoted(&text, quoting) } else { text };
         if let Err(error) = columns_of_view(self.catalog, object) {
             self.session.warn(Level::Warning, error);
         }

@@ -11,6 +11,7 @@ use vaquita_types::{Error, Result, Value};
 
 use super::profiles;
 use super::{Listing, ShowContext, ShowResult};
+use crate::ddl::show_create::Quoting;
 use crate::system;
 
 pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
@@ -53,6 +54,7 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
 }
 
 fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Result<Listing> {
+    crate::ddl::check_length(name)?;
     let (name, collation) = match cx.statement.catalog.database(name)? {
         Some(database) => (database.name.clone(), database.collation),
         None if system::is_system_database(name) => (name.to_ascii_lowercase(), system::database_collation(name)),
@@ -65,7 +67,7 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
         true => String::new(),
         false => format!(" COLLATE {}", collation.name),
     };
-    let quoted = format!("`{}`", name.replace('`', "``"));
+    let quoted = Quoting::new(cx.statement.session.sql_mode(), true).name(&name);
     let text = format!(
         "CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */"
     );

@@ -155,13 +155,19 @@ fn string_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
         TypeKind::Binary | TypeKind::VarBinary | TypeKind::Vector => {
             return (Some(u64::from(ty.length)), Some(u64::from(ty.length)));
         }
-        TypeKind::TinyText | TypeKind::TinyBlob => return (Some(255), Some(255)),
-        TypeKind::Text | TypeKind::Blob => return (Some(65_535), Some(65_535)),
-        TypeKind::MediumText | TypeKind::MediumBlob => return (Some(16_777_215), Some(16_777_215)),
-        TypeKind::LongText | TypeKind::LongBlob => return (Some(4_294_967_295), Some(4_294_967_295)),
+        TypeKind::TinyText | TypeKind::TinyBlob => return of_bytes(255, ty),
+        TypeKind::Text | TypeKind::Blob => return of_bytes(65_535, ty),
+        TypeKind::MediumText | TypeKind::MediumBlob => return of_bytes(16_777_215, ty),
+        TypeKind::LongText | TypeKind::LongBlob => return of_bytes(4_294_967_295, ty),
         _ => return (None, None),
     };
     (Some(chars), Some(chars * bytes_per_char))
+}
+
+/// Of a type whose length is counted in bytes.
+fn of_bytes(bytes: u64, ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    let bytes_per_char = if ty.is_text() { u64::from(charset::charset(ty.collation).mbminlen) } else { 1 };
+    (Some(bytes / bytes_per_char.max(1)), Some(bytes))
 }
 
 /// NUMERIC_PRECISION and NUMERIC_SCALE.

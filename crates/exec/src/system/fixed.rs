@@ -53,7 +53,7 @@ fn by_name() -> Vec<&'static Collation> {
 /// Engines that CREATE TABLE takes, as they are here: one storage under all names.
 const ENGINES: &[(&str, &str, &str)] = &[
     ("ARCHIVE", "YES", "Stored as InnoDB tables are"),
-    ("BLACKHOLE", "YES", "Stored as InnoDB tables are"),
+    ("BLACKHOLE", "YES", "/dev/null storage engine (anything you write to it disappears)"),
     ("CSV", "YES", "Stored as InnoDB tables are"),
     ("FEDERATED", "NO", "Federated MySQL storage engine"),
     ("InnoDB", "DEFAULT", "Supports transactions, row-level locking, and foreign keys"),

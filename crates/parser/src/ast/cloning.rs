@@ -74,6 +74,9 @@ impl Expr {
                 E::Case { operand: operand.clone(), whens: whens.clone(), otherwise: otherwise.clone() }
             }
             E::Cast { expr, ty, array } => E::Cast { expr: expr.clone(), ty: ty.clone(), array: *array },
+            E::AtTimeZone { expr, zone, interval } => {
+                E::AtTimeZone { expr: expr.clone(), zone: zone.clone(), interval: *interval }
+            }
             E::ConvertUsing { expr, charset } => E::ConvertUsing { expr: expr.clone(), charset: charset.clone() },
             E::Collate { expr, collation } => E::Collate { expr: expr.clone(), collation: collation.clone() },
             E::DateArith { date, value, unit, subtract } => {

@@ -94,6 +94,12 @@ pub enum Expr {
         /// `CAST(x AS type ARRAY)`, in a multi-valued index.
         array: bool,
     },
+    /// `x AT TIME ZONE 'zone'`, the operand of a CAST; `interval` as it is written before the zone.
+    AtTimeZone {
+        expr: Box<Expr>,
+        zone: Vec<u8>,
+        interval: bool,
+    },
     ConvertUsing {
         expr: Box<Expr>,
         charset: String,

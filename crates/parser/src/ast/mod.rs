@@ -181,7 +181,21 @@ pub enum Statement {
     /// Valid MySQL that this server does not carry out; `what` names it for error 1235.
     Unsupported {
         what: String,
+        library: Option<Library>,
     },
+}
+
+/// What a statement would load into the server, or take out of it, where no library is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// INSTALL COMPONENT and UNINSTALL COMPONENT with their first URN.
+    Component(String),
+    NoComponent(String),
+    /// INSTALL PLUGIN with its file, UNINSTALL PLUGIN with its name.
+    Plugin(String),
+    NoPlugin(String),
+    /// CREATE FUNCTION … SONAME with its file.
+    Function(String),
 }
 
 /// What is stored in a database and runs.

@@ -168,7 +168,7 @@ impl Parser<'_> {
         if text.is_empty() {
             text = self.ident_or_text()?;
         }
-        let host = if self.tok.tok == Tok::At { Some(self.at_name()?) } else { None };
+        let host = if self.tok.tok == Tok::At { Some(self.host_name()?) } else { None };
         // Of the static privileges only these exist for columns.
         let has_columns = privilege_at.is_none() || matches!(text.as_str(), "SELECT" | "INSERT" | "UPDATE" | "REFERENCES");
         let columns = if has_columns { self.opt_ident_list()? } else { Vec::new() };

@@ -481,6 +481,16 @@ impl Parser<'_> {
         Ok(Expr::UserVar(var))
     }
 
+    /// The host of an account.
+    pub(super) fn host_name(&mut self) -> Result<String> {
+        let host = self.at_name()?;
+        if host.contains('@') {
+            let text = "Malformed hostname (illegal symbol: '@')".to_string();
+            return Err(crate::ParseError::other(&vaquita_types::errno::ER_UNKNOWN_ERROR, text));
+        }
+        Ok(host)
+    }
+
     /// The name behind `@`, which the lexer keeps in the same token.
     pub(super) fn at_name(&mut self) -> Result<String> {
         if self.tok.tok != Tok::At {

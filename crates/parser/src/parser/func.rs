@@ -285,11 +285,40 @@ impl Parser<'_> {
         self.bump();
         self.bump();
         let expr = self.boxed_expr()?;
+        if self.is(Kw::AT) {
+            return self.cast_at_time_zone(expr);
+        }
         self.expect(Kw::AS)?;
         let ty = self.cast_type()?;
         let array = self.eat(Kw::ARRAY);
         self.expect_op(Op::RParen)?;
         Ok(Expr::Cast { expr, ty, array })
+    }
+
+    /// `AT TIME ZONE 'zone' AS DATETIME)`, at its AT.
+    fn cast_at_time_zone(&mut self, expr: Box<Expr>) -> Result<Expr> {
+        self.bump();
+        if self.eat(Kw::LOCAL) {
+            self.refuse(&vaquita_types::errno::ER_NOT_SUPPORTED_YET, &[&"AT LOCAL"]);
+            self.expect(Kw::AS)?;
+            let ty = self.cast_type()?;
+            self.expect_op(Op::RParen)?;
+            return Ok(Expr::Cast { expr, ty, array: false });
+        }
+        self.expect(Kw::TIME)?;
+        self.expect(Kw::ZONE)?;
+        let interval = self.eat(Kw::INTERVAL);
+        if self.kind() != Tok::Str {
+            return self.fail();
+        }
+        let zone = self.string_piece();
+        self.expect(Kw::AS)?;
+        if !self.is(Kw::DATETIME) {
+            return self.fail();
+        }
+        let ty = self.cast_type()?;
+        self.expect_op(Op::RParen)?;
+        Ok(Expr::Cast { expr: Box::new(Expr::AtTimeZone { expr, zone, interval }), ty, array: false })
     }
 
     fn deprecate_values(&mut self) {
@@ -324,6 +353,7 @@ impl Parser<'_> {
         self.bump();
         let args = self.expr_list()?;
         let charset = if self.eat(Kw::USING) { Some(self.charset_name()?) } else { None };
+        charset.iter().for_each(|name| self.deprecate_charset(name));
         self.expect_op(Op::RParen)?;
         Ok(Expr::Char { args, charset })
     }

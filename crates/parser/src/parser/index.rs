@@ -59,6 +59,9 @@ impl Parser<'_> {
         }
         let parts = self.index_parts(kind)?;
         while self.index_option(kind, &mut options)? {}
+        if kind == IndexKind::Primary && options.visible == Some(false) {
+            self.refuse(&vaquita_types::errno::ER_PK_INDEX_CANT_BE_INVISIBLE, &[]);
+        }
         Ok(IndexDef { kind, name, constraint, parts, options })
     }
 

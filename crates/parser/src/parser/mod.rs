@@ -70,6 +70,7 @@ pub fn parse_one_noting(sql: &[u8], opts: &ParserOptions, warnings: &mut Vec<Err
     let statement = p.first_statement()?;
     let end = if p.tok.tok == Tok::Eof { sql.len() } else { p.tok.end as usize };
     warnings.append(&mut p.warnings);
+    warnings.extend(p.comment_warnings());
     Ok((statement, end))
 }
 
@@ -86,6 +87,7 @@ pub fn parse_prepared_noting(sql: &[u8], opts: &ParserOptions, warnings: &mut Ve
         p.bump();
     }
     warnings.append(&mut p.warnings);
+    warnings.extend(p.comment_warnings());
     if p.tok.tok == Tok::Eof { Ok((statement, p.params)) } else { p.fail() }
 }
 
@@ -182,6 +184,15 @@ impl<'a> Parser<'a> {
         if self.refused.is_none() {
             self.refused = Some(Box::new(ParseError::other(def, Error::new(def, args).message().to_string())));
         }
+    }
+
+    /// Warnings of comments that hold a version.
+    fn comment_warnings(&self) -> impl Iterator<Item = Error> + use<> {
+        const NESTED: &str = "Nested comment syntax is deprecated and will be removed in a future release.";
+        let unspaced = || Error::new(&errno::ER_WARN_NO_SPACE_VERSION_COMMENT, &[]);
+        let nested = || Error::with_message(&errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, NESTED);
+        let (unspaced_count, nested_count) = (self.lexer.unspaced_versions.into(), self.lexer.nested_comments.into());
+        std::iter::repeat_with(unspaced).take(unspaced_count).chain(std::iter::repeat_with(nested).take(nested_count))
     }
 
     /// Warning 1287: `what` is deprecated, `instead` is to be used.

@@ -25,7 +25,9 @@ impl Parser<'_> {
             // A function of a library.
             self.bump();
             self.bump();
-            return if self.is(Kw::SONAME) { self.unsupported_program("CREATE FUNCTION ... SONAME") } else { self.fail() };
+            self.expect(Kw::SONAME)?;
+            let library = Some(Library::Function(self.ident_or_text()?));
+            return Ok(Statement::Unsupported { what: "CREATE FUNCTION ... SONAME".to_string(), library });
         }
         let mut builder = Builder::new(is_function);
         self.expect_op(Op::LParen)?;

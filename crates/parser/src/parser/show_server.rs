@@ -155,7 +155,7 @@ impl Parser<'_> {
             Kw::DATABASE | Kw::SCHEMA => {
                 self.bump();
                 let if_not_exists = self.if_not_exists()?;
-                Ok(Show::CreateDatabase { if_not_exists, name: self.ident()? })
+                Ok(Show::CreateDatabase { if_not_exists, name: self.database_name()? })
             }
             Kw::USER => {
                 self.bump();

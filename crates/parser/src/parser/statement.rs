@@ -48,7 +48,7 @@ impl Parser<'_> {
         match kw {
             Kw::USE => {
                 self.bump();
-                Ok(Statement::Use(self.ident()?))
+                Ok(Statement::Use(self.database_name()?))
             }
             Kw::DO => {
                 self.bump();
@@ -104,7 +104,31 @@ impl Parser<'_> {
             }
             _ => kw.as_str().to_string(),
         };
+        if matches!(kw, Kw::INSTALL | Kw::UNINSTALL) {
+            return self.library(kw == Kw::INSTALL, &what);
+        }
         self.unsupported(&what)
+    }
+
+    /// INSTALL and UNINSTALL, of what the server would have to load.
+    fn library(&mut self, install: bool, what: &str) -> Result<Statement> {
+        self.bump();
+        let library = if self.expect_any(&[Kw::PLUGIN, Kw::COMPONENT])? == Kw::COMPONENT {
+            let urn = self.ident_or_text()?;
+            if install { Library::Component(urn) } else { Library::NoComponent(urn) }
+        } else {
+            let name = self.ident()?;
+            if install {
+                self.expect(Kw::SONAME)?;
+                Library::Plugin(self.ident_or_text()?)
+            } else {
+                Library::NoPlugin(name)
+            }
+        };
+        match self.unsupported(what)? {
+            Statement::Unsupported { what, .. } => Ok(Statement::Unsupported { what, library: Some(library) }),
+            other => Ok(other),
+        }
     }
 
     /// Skips to the end of the statement.
@@ -112,7 +136,7 @@ impl Parser<'_> {
         loop {
             match self.kind() {
                 Tok::Eof | Tok::Op(Op::Semicolon) => {
-                    return Ok(Statement::Unsupported { what: what.to_string() });
+                    return Ok(Statement::Unsupported { what: what.to_string(), library: None });
                 }
                 Tok::Bad => return self.fail(),
                 _ => self.bump(),
@@ -128,7 +152,7 @@ impl Parser<'_> {
             }
             self.bump();
         }
-        Ok(Statement::Unsupported { what: what.to_string() })
+        Ok(Statement::Unsupported { what: what.to_string(), library: None })
     }
 
     fn call_procedure(&mut self) -> Result<Statement> {
@@ -232,7 +256,7 @@ impl Parser<'_> {
             }
             Kw::DATABASE | Kw::SCHEMA => {
                 let if_exists = self.if_exists()?;
-                Ok(Statement::DropDatabase { if_exists, name: self.ident()? })
+                Ok(Statement::DropDatabase { if_exists, name: self.database_name()? })
             }
             Kw::INDEX => self.drop_index(),
             Kw::VIEW => {

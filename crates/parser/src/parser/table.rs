@@ -1,5 +1,9 @@
 //! CREATE TABLE, table options; CREATE and ALTER DATABASE.
 
+use vaquita_types::charset::{Charset, Collation};
+use vaquita_types::errno::{ER_COLLATION_CHARSET_MISMATCH, ER_CONFLICTING_DECLARATIONS, ER_TOO_LONG_IDENT};
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
+
 use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
@@ -77,6 +81,11 @@ impl Parser<'_> {
         }
     }
 
+    fn row_format(&mut self) -> Result<String> {
+        const FORMATS: [Kw; 6] = [Kw::DEFAULT, Kw::FIXED, Kw::DYNAMIC, Kw::COMPRESSED, Kw::REDUNDANT, Kw::COMPACT];
+        Ok(self.expect_any(&FORMATS)?.as_str().to_string())
+    }
+
     /// A comma- or space-separated list of table options.
     pub(super) fn table_options(&mut self) -> Result<Vec<TableOption>> {
         let mut options = Vec::new();
@@ -86,7 +95,43 @@ impl Parser<'_> {
                 return self.fail();
             }
         }
+        let clauses = options.iter().filter_map(|option| match option {
+            TableOption::Charset(name) => Some((true, name.as_str())),
+            TableOption::Collate(name) => Some((false, name.as_str())),
+            _ => None,
+        });
+        self.check_charsets(clauses);
         Ok(options)
+    }
+
+    /// CHARACTER SET and COLLATE clauses (`true`, `false`) that name two charsets: error 1302 or 1253, which MySQL tells before it asks
+    /// for privileges.
+    fn check_charsets<'n>(&mut self, clauses: impl Iterator<Item = (bool, &'n str)>) {
+        let mut before: Option<&str> = None;
+        for (is_charset, name) in clauses {
+            let named = match is_charset {
+                true => Charset::by_name(name).map(|charset| charset.name),
+                false => Collation::by_name(name).map(|collation| collation.charset.name),
+            };
+            let Some(named) = named else { continue };
+            match before {
+                Some(before) if before != named && is_charset => {
+                    let clause = "CHARACTER SET ";
+                    return self.refuse(&ER_CONFLICTING_DECLARATIONS, &[&clause, &before, &clause, &named]);
+                }
+                Some(before) if before != named => return self.refuse(&ER_COLLATION_CHARSET_MISMATCH, &[&name, &before]),
+                _ => before = Some(named),
+            }
+        }
+    }
+
+    /// The name of a database, which MySQL measures before it asks for privileges.
+    pub(super) fn database_name(&mut self) -> Result<String> {
+        let name = self.ident()?;
+        if name.chars().count() > IDENTIFIER_CHARS_MAX {
+            self.refuse(&ER_TOO_LONG_IDENT, &[&name]);
+        }
+        Ok(name)
     }
 
     /// Whether a table option begins here. ALTER TABLE needs to know.
@@ -189,7 +234,7 @@ impl Parser<'_> {
             Kw::SECONDARY_ENGINE_ATTRIBUTE => TableOption::SecondaryEngineAttribute(self.string()?),
             Kw::INSERT_METHOD => TableOption::InsertMethod(self.upper_word()?),
             Kw::PASSWORD => TableOption::Password(self.string()?),
-            Kw::ROW_FORMAT => TableOption::RowFormat(self.upper_word()?),
+            Kw::ROW_FORMAT => TableOption::RowFormat(self.row_format()?),
             Kw::STORAGE => TableOption::Storage(self.upper_word()?),
             Kw::TABLESPACE => TableOption::Tablespace(self.ident()?),
             Kw::AUTOEXTEND_SIZE => {
@@ -209,7 +254,7 @@ impl Parser<'_> {
     pub(super) fn create_database(&mut self) -> Result<Statement> {
         self.bump();
         let if_not_exists = self.if_not_exists()?;
-        let name = self.ident()?;
+        let name = self.database_name()?;
         let options = self.database_options()?;
         Ok(Statement::CreateDatabase { if_not_exists, name, options })
     }
@@ -217,7 +262,7 @@ impl Parser<'_> {
     pub(super) fn alter_database(&mut self) -> Result<Statement> {
         self.bump();
         let option = self.at_database_option();
-        let name = if option { None } else { Some(self.ident()?) };
+        let name = if option { None } else { Some(self.database_name()?) };
         let options = self.database_options()?;
         if options.is_empty() {
             return self.fail();
@@ -258,6 +303,12 @@ impl Parser<'_> {
                 _ => return self.fail(),
             });
         }
+        let clauses = options.iter().filter_map(|option| match option {
+            DatabaseOption::Charset(name) => Some((true, name.as_str())),
+            DatabaseOption::Collate(name) => Some((false, name.as_str())),
+            _ => None,
+        });
+        self.check_charsets(clauses);
         Ok(options)
     }
 }

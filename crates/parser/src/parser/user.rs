@@ -20,7 +20,7 @@ impl Parser<'_> {
     /// `role[@host]`: unlike a user's name never CURRENT_USER.
     fn role(&mut self) -> Result<UserName> {
         let user = self.ident_or_text()?;
-        let host = if self.tok.tok == Tok::At { self.at_name()?.to_ascii_lowercase() } else { "%".to_string() };
+        let host = if self.tok.tok == Tok::At { self.host_name()?.to_ascii_lowercase() } else { "%".to_string() };
         Ok(UserName::Named { user, host })
     }
 

@@ -61,7 +61,7 @@ impl Parser<'_> {
             Tok::Kw(Kw::AGGREGATE) => return self.unsupported_program("CREATE FUNCTION"),
             _ => return self.fail(),
         }
-        let if_not_exists = if alter { false } else { self.if_not_exists()? };
+        let if_not_exists = if alter || or_replace { false } else { self.if_not_exists()? };
         let name = self.name()?;
         let columns = self.opt_ident_list()?;
         self.expect(Kw::AS)?;

@@ -47,6 +47,10 @@ impl Printer<'_> {
                     self.put(")");
                 }
             }
+            Expr::AtTimeZone { expr, zone, .. } => {
+                self.expr(expr);
+                let _ = write!(self.out, " AT TIME ZONE '{}'", String::from_utf8_lossy(zone).replace('\'', "\\'"));
+            }
             Expr::ConvertUsing { expr, charset } => {
                 self.put("convert(");
                 self.expr(expr);

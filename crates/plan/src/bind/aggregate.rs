@@ -265,12 +265,16 @@ impl Binder<'_> {
             ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::LongBlob) }
         } else {
             // So many characters of the longest are announced.
+            let keeps = charset == CollationId::BINARY || !vaquita_types::charset::charset(charset).is_ascii_compatible();
+            let collation = if keeps { collation } else { charset };
             ColumnType { length: GROUP_CONCAT_LENGTH * char_bytes * char_bytes, collation, ..ColumnType::new(TypeKind::LongText) }
         };
         let mut aggregate = self.new_aggregate(AggregateKind::GroupConcat, ty, args);
         aggregate.distinct = call.distinct;
         aggregate.order_by = order_by;
-        aggregate.separator = Some(Value::bytes(call.separator.as_deref().unwrap_or(b",")));
+        let separator = call.separator.as_deref().unwrap_or(b",");
+        let separator = crate::text::convert(separator.into(), self.cx.settings.connection_collation, charset);
+        aggregate.separator = Some(Value::bytes(&separator.unwrap_or_else(|rest| rest.into())));
         Ok(aggregate)
     }
 

@@ -58,7 +58,9 @@ impl Binder<'_> {
                     let name = match (alias, &origin) {
                         (Some(alias), _) => alias.clone(),
                         // These are views in MySQL, whose columns keep the view's spelling.
-                        (None, Some(origin)) if origin.database == "information_schema" => origin.org_name.clone(),
+                        (None, Some(origin)) if super::is_dictionary_view(&origin.database, &origin.org_table) => {
+                            origin.org_name.clone()
+                        }
                         (None, _) => source_text.clone(),
                     };
                     output.push(OutputColumn { expr: bound, name, origin });

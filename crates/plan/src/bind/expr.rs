@@ -113,6 +113,7 @@ impl Binder<'_> {
                 }
                 Ok(cast)
             }
+            E::AtTimeZone { expr, zone, interval } => self.at_time_zone(expr, zone, *interval),
             E::ConvertUsing { expr, charset } => {
                 let target =
                     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
@@ -156,7 +157,12 @@ impl Binder<'_> {
 
     fn user_var(&self, name: &str) -> Expr {
         let known = self.cx.user_var_type.and_then(|f| f(name));
-        let ty = known.unwrap_or_else(|| ColumnType::varchar(16_383, self.cx.settings.connection_collation));
+        let mut ty = known.unwrap_or_else(|| ColumnType::varchar(16_383, self.cx.settings.connection_collation));
+        if typing::is_string(&ty)
+            && let Some((_, collation)) = self.assigned.iter().rfind(|(of, _)| of.eq_ignore_ascii_case(name))
+        {
+            ty.collation = *collation;
+        }
         Expr { kind: ExprKind::UserVar(name.to_string()), ty, nullable: true, coercibility: 2 }
     }
 
@@ -166,6 +172,9 @@ impl Binder<'_> {
         let (mut ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
         if ty.kind == TypeKind::Bit {
             ty = ColumnType { length: ty.length, ..ColumnType::bigint_unsigned() };
+        }
+        if typing::is_string(&ty) {
+            self.assigned.push((name.to_string(), ty.collation));
         }
         Ok(Expr { kind: ExprKind::AssignVar(name.to_string(), Box::new(value)), ty, nullable, coercibility })
     }
@@ -307,6 +316,19 @@ impl Binder<'_> {
             }
         };
         Ok(negate_if(negated, test))
+    }
+
+    /// `x AT TIME ZONE 'zone'`: of a TIMESTAMP, in UTC, which is all that MySQL knows here.
+    fn at_time_zone(&mut self, expr: &ast::Expr, zone: &[u8], interval: bool) -> Result<Expr> {
+        let of_literal = matches!(expr, ast::Expr::Literal(ast::Literal::Timestamp(_)));
+        let inner = self.scalar(expr)?;
+        if !of_literal && !matches!(inner.ty.kind, TypeKind::Timestamp | TypeKind::Null) {
+            return Err(Error::new(&errno::ER_INVALID_CAST, &[&"TIMESTAMP WITH TIME ZONE"]));
+        }
+        if zone != b"+00:00" && (interval || zone != b"UTC") {
+            return Err(Error::new(&errno::ER_UNKNOWN_TIME_ZONE, &[&String::from_utf8_lossy(zone)]));
+        }
+        self.call("AT TIME ZONE", vec![inner])
     }
 
     fn case(

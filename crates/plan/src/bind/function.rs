@@ -148,7 +148,7 @@ impl Binder<'_> {
             ColumnDefault::Value(value) => Ok(Expr {
                 kind: ExprKind::Literal(value.clone()),
                 ty: def.ty.clone(),
-                nullable: value.is_null(),
+                nullable: def.nullable || value.is_null(),
                 coercibility: 4,
             }),
             ColumnDefault::None if def.nullable || def.auto_increment => Ok(super::expr::null()),

@@ -41,6 +41,7 @@ mod window;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
+use vaquita_types::charset::CollationId;
 use vaquita_types::limits::{BINDING_DEPTH_MAX, COPIED_NODES_MAX, IDENTIFIER_CHARS_MAX, QUERY_NESTING_MAX};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno, stack};
@@ -254,6 +255,8 @@ pub(crate) struct Binder<'a> {
     reading_derived: bool,
     /// Binding the values of an INSERT.
     inserting_values: bool,
+    /// Collations of the texts that were assigned to variables so far: those of what reads them behind.
+    assigned: Vec<(String, CollationId)>,
     /// Aggregates inside one another.
     open_aggregates: Vec<aggregate::OpenAggregate>,
     /// What MATCH searches for.
@@ -306,6 +309,7 @@ impl<'a> Binder<'a> {
             found_column: None,
             upsert: columns::UpsertQuery::default(),
             reading_derived: false,
+            assigned: Vec::new(),
             inserting_values: false,
             early: Vec::new(),
             views: Vec::new(),

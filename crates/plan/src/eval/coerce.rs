@@ -40,6 +40,10 @@ pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
         Value::Time(t) => t.write_text(&mut out, fsp_of(ty, t.micros())),
         Value::Json(j) => j.write_text(&mut out),
     }
+    if ty.zerofill && matches!(value, Value::Float(_) | Value::Decimal(_)) {
+        let point = ty.kind == TypeKind::Decimal && ty.decimals > 0;
+        format::pad_zeros(&mut out, 0, ty.length as usize + usize::from(point));
+    }
     Cow::Owned(out)
 }
 

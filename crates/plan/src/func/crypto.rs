@@ -25,7 +25,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SHA2", 2, 2, resolve_sha2, sha2),
     def("COMPRESS", 1, 1, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 + 120)), compress),
     def("UNCOMPRESS", 1, 1, |_| FuncType::binary(1 << 26), uncompress),
-    def("UNCOMPRESSED_LENGTH", 1, 1, |_| FuncType::number(int_of_length(10), true), uncompressed_length),
+    def("UNCOMPRESSED_LENGTH", 1, 1, |_| FuncType::number(int_of_length(11), true), uncompressed_length),
     volatile("RANDOM_BYTES", 1, 1, |_| FuncType::binary(RANDOM_BYTES_MAX as u64), random_bytes),
 ];
 
@@ -44,12 +44,12 @@ fn resolve_sha2(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn sha2(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (bytes, bits) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)));
-    Ok(match bits {
-        0 | 256 => digest::<Sha256>(&bytes),
-        224 => digest::<Sha224>(&bytes),
-        384 => digest::<Sha384>(&bytes),
-        512 => digest::<Sha512>(&bytes),
+    let bytes = arg!(call.text(0, cx));
+    Ok(match call.int(1, cx)? {
+        Some(0 | 256) => digest::<Sha256>(&bytes),
+        Some(224) => digest::<Sha224>(&bytes),
+        Some(384) => digest::<Sha384>(&bytes),
+        Some(512) => digest::<Sha512>(&bytes),
         _ => {
             cx.env.warn(Level::Warning, Error::new(&errno::ER_WRONG_PARAMETERS_TO_NATIVE_FCT, &[&"sha2"]));
             Value::Null

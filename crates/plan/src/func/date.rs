@@ -196,6 +196,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("PERIOD_DIFF", 2, 2, |a| FuncType::number(int_of_length(21), any_nullable(a)), period_diff),
     volatile("UNIX_TIMESTAMP", 0, 1, resolve_unix_timestamp, unix_timestamp),
     volatile("FROM_UNIXTIME", 1, 2, resolve_from_unixtime, from_unixtime),
+    volatile("AT TIME ZONE", 1, 1, |a| temporal(a, TypeKind::DateTime), at_time_zone),
     volatile("CONVERT_TZ", 3, 3, |a| temporal(a, TypeKind::DateTime), convert_tz),
 ];
 
@@ -210,7 +211,12 @@ fn now_type(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType> {
     if !(0..=6).contains(&fsp) {
         return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6]));
     }
-    FuncType::number(ColumnType::temporal(kind, fsp as u8), false)
+    let mut ty = ColumnType::temporal(kind, fsp as u8);
+    if kind == TypeKind::Time {
+        // A time of day has two digits of hours and no sign.
+        ty.length -= 2;
+    }
+    FuncType::number(ty, false)
 }
 
 fn utc_now(cx: &EvalCx<'_>) -> DateTime {
@@ -610,6 +616,14 @@ fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         return Ok(super::date_format::format_datetime(local, &format, call, cx).map_or(Value::Null, Value::from));
     }
     Ok(local.to_fsp(call.ty.decimals, false, 0).map_or(Value::Null, Value::DateTime))
+}
+
+/// The UTC of a TIMESTAMP, whole seconds as in MySQL.
+fn at_time_zone(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let Some(local) = call.datetime(0, DateNeed::Whole, cx)? else { return Ok(Value::Null) };
+    let Some(utc) = cx.env.time_zone().to_utc(local) else { return Ok(Value::Null) };
+    let seconds = utc.value.unix_micros().div_euclid(MICROS_PER_SECOND);
+    Ok(DateTime::from_unix_micros(seconds * MICROS_PER_SECOND).map_or(Value::Null, Value::DateTime))
 }
 
 fn convert_tz(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

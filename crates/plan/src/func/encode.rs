@@ -1,6 +1,8 @@
 //! Strings and numbers in other notations: HEX, BIN, CONV, CHAR, ORD, BASE64, QUOTE, FORMAT, SOUNDEX,
 //! WEIGHT_STRING, and what CHARSET, COLLATION and COERCIBILITY say of an expression.
 
+use std::borrow::Cow;
+
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
@@ -117,7 +119,7 @@ fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     if let Some(n) = bits(call, cx)? {
         return Ok(Value::from(to_radix(n as u64, base)));
     }
-    let text = arg!(call.text(0, cx));
+    let text = digits_of(arg!(call.text(0, cx)), call);
     if text.is_empty() {
         return Ok(Value::Null);
     }
@@ -128,6 +130,15 @@ fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
 }
 
+/// The first argument's text in ASCII, where its charset is not like it.
+fn digits_of<'a>(text: Cow<'a, [u8]>, call: &FuncCall<'_>) -> Cow<'a, [u8]> {
+    let ty = call.arg_type(0);
+    match ty.is_text() && text::bytes_per_char_min(ty.collation) > 1 {
+        true => Cow::Owned(text::convert(text, ty.collation, CollationId::ASCII_BIN).map_or_else(|rest| rest, Cow::into_owned)),
+        false => text,
+    }
+}
+
 /// The number that the first argument is, if it is a hexadecimal literal.
 fn hex_literal(call: &FuncCall<'_>, bytes: &[u8], cx: &EvalCx<'_>) -> Option<i128> {
     crate::typing::is_hex_literal(call.arg_type(0)).then(|| i128::from(coerce::hex_value(bytes, cx.env)))
@@ -135,6 +146,7 @@ fn hex_literal(call: &FuncCall<'_>, bytes: &[u8], cx: &EvalCx<'_>) -> Option<i12
 
 fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)));
+    let text = digits_of(text, call);
     if !(2..=36).contains(&from.abs()) || !(2..=36).contains(&to.abs()) || text.is_empty() {
         return Ok(Value::Null);
     }
@@ -298,18 +310,17 @@ fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let Some(text) = call.text(0, cx)? else { return Ok(Value::from("NULL")) };
-    let mut out = vec![b'\''];
-    for c in text::chars(&text, call.ty.collation) {
-        match c {
-            b"'" => out.extend_from_slice(b"\\'"),
-            b"\\" => out.extend_from_slice(b"\\\\"),
-            b"\0" => out.extend_from_slice(b"\\0"),
-            b"\x1a" => out.extend_from_slice(b"\\Z"),
-            _ => out.extend_from_slice(c),
-        }
+    let id = call.ty.collation;
+    let in_charset = |ascii: &[u8]| text::from_ascii(ascii, id);
+    let Some(text) = call.text(0, cx)? else { return Ok(Value::from(in_charset(b"NULL"))) };
+    let escaped = [(b'\'', &b"\\'"[..]), (b'\\', b"\\\\"), (0, b"\\0"), (0x1a, b"\\Z")];
+    let escaped = escaped.map(|(c, instead)| (in_charset(&[c]), in_charset(instead)));
+    let mut out = in_charset(b"'");
+    for c in text::chars(&text, id) {
+        let instead = escaped.iter().find(|(from, _)| from == c);
+        out.extend_from_slice(instead.map_or(c, |(_, instead)| instead));
     }
-    out.push(b'\'');
+    out.extend(in_charset(b"'"));
     Ok(if super::string::too_long(out.len(), "quote", cx)? { Value::Null } else { Value::from(out) })
 }
 
@@ -420,13 +431,13 @@ fn weight_string(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         bytes.truncate(text::byte_offset(&bytes, counted, id));
         let missing = counted - text::char_count(&bytes, id).min(counted);
         if collation.pad_space {
-            bytes.extend(std::iter::repeat_n(b' ', missing));
+            bytes.extend(text::from_ascii(b" ", id).repeat(missing));
         }
     }
     let mut weights = collation.weight_string(&bytes);
     if length > 0 {
         weights.truncate(length);
-        let padding = if collation.pad_space { collation.weight_string(b" ") } else { vec![0] };
+        let padding = if collation.pad_space { collation.weight_string(&text::from_ascii(b" ", id)) } else { vec![0] };
         if fill && !padding.is_empty() {
             let missing = length - weights.len();
             weights.extend(padding.iter().cycle().take(missing));

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use vaquita_types::ColumnType;
 use vaquita_types::charset::{CollationId, charset};
+use vaquita_types::{ColumnType, Value};
 
 use crate::env::Env;
 use crate::expr::{Expr, ExprKind};
 use crate::locale::{Locale, english};
-use crate::typing::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string, string_type};
+use crate::typing::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, convert_using, is_string, string_type};
 
 /// The session's.
 pub(super) fn of_session(env: &dyn Env) -> &'static Locale {
@@ -29,12 +29,17 @@ const COERCIBLE: u8 = 4;
 /// Functions that write the server's own words, which are of utf8mb3 in MySQL.
 const OF_THE_SERVER: &[&str] = &["UUID", "FORMAT_BYTES", "FORMAT_PICO_TIME"];
 
-/// Gives a text that no argument gave a collation that of the connection. One whose characters are not single bytes cannot be
-/// given to what is written in ASCII: such a text keeps the one that it has.
+/// Gives a text that no argument gave a collation that of the connection, to which the text is converted if its characters
+/// are not single bytes.
 pub fn retype_text(call: &mut Expr, connection: CollationId) {
     let ExprKind::Call(def, _) = &call.kind else { return };
     let of_none = call.coercibility == COERCIBILITY_NUMERIC && call.ty.collation == NUMBER_COLLATION;
-    if !is_string(&call.ty) || !of_none || !charset(connection).is_ascii_compatible() {
+    if !is_string(&call.ty) || !of_none {
+        return;
+    }
+    if !charset(connection).is_ascii_compatible() && !OF_THE_SERVER.contains(&def.name) {
+        let call_in_ascii = std::mem::replace(call, Expr::literal(Value::Null, ColumnType::null()));
+        *call = Expr { coercibility: COERCIBLE, ..convert_using(call_in_ascii, connection) };
         return;
     }
     if OF_THE_SERVER.contains(&def.name) {

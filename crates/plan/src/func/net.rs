@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
         |_| FuncType::number(ColumnType { length: 21, unsigned: true, ..ColumnType::bigint() }, true),
         inet_aton,
     ),
-    def("INET_NTOA", 1, 1, |_| FuncType::ascii(15), inet_ntoa),
+    def("INET_NTOA", 1, 1, |_| FuncType::ascii(31), inet_ntoa),
     def("INET6_ATON", 1, 1, |_| FuncType::binary(16), inet6_aton),
     def("INET6_NTOA", 1, 1, |_| FuncType::ascii(39), inet6_ntoa),
     def("IS_IPV4", 1, 1, is_address, |c, cx| test(c, cx, |b| parse_v4(b).is_some())),

@@ -109,11 +109,7 @@ fn resolve_whole(args: &mut Vec<Expr>) -> Result<FuncType> {
         NumberClass::Int => ColumnType { unsigned: unsigned(&a.ty), ..ColumnType::bigint() },
         NumberClass::Decimal => {
             let digits = precision(&a.ty).saturating_sub(u32::from(scale(&a.ty)));
-            if digits > 18 {
-                decimal_type(digits + 1, 0, a.ty.unsigned)
-            } else {
-                ColumnType { unsigned: a.ty.unsigned, ..ColumnType::bigint() }
-            }
+            if digits > 18 { decimal_type(digits + 1, 0, a.ty.unsigned) } else { ColumnType::bigint() }
         }
         NumberClass::Double => double_type(DECIMALS_NOT_FIXED),
     };

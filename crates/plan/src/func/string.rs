@@ -481,13 +481,18 @@ fn make_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             parts.push(text.into_owned());
         }
     }
-    Ok(Value::from(parts.join(&b","[..])))
+    Ok(Value::from(parts.join(&comma(call)[..])))
+}
+
+/// `,` in the charset of the result.
+fn comma(call: &FuncCall<'_>) -> Vec<u8> {
+    text::from_ascii(b",", call.ty.collation)
 }
 
 fn export_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let bits = arg!(call.int(0, cx)) as u64;
     let (on, off) = (arg!(call.text(1, cx)), arg!(call.text(2, cx)));
-    let separator = if call.len() > 3 { arg!(call.text(3, cx)) } else { Cow::Borrowed(&b","[..]) };
+    let separator = if call.len() > 3 { arg!(call.text(3, cx)) } else { Cow::Owned(comma(call)) };
     let n = if call.len() > 4 { arg!(call.int(4, cx)) } else { 64 };
     let n = if (0..=64).contains(&n) { n as u32 } else { 64 };
     let parts: Vec<&[u8]> = (0..n).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();

@@ -36,6 +36,7 @@ impl FuncDef {
             "UTC_TIMESTAMP",
             "UNIX_TIMESTAMP",
             "FROM_UNIXTIME",
+            "AT TIME ZONE",
             "CONVERT_TZ",
             "DATABASE",
             "SCHEMA",

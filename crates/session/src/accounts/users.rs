@@ -144,7 +144,24 @@ pub(super) fn replace(records: &mut Records, account: AccountRecord) {
 }
 
 fn name_of(user: &str, host: &str) -> String {
-    format!("'{user}'@'{host}'")
+    format!("{}@{}", quoted(user), quoted(host))
+}
+
+/// As MySQL's messages show it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\x1a' => out.push_str("\\Z"),
+            '\\' | '\'' | '"' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
 }
 
 fn cannot(operation: &str, names: &[String], why: &str) -> Error {

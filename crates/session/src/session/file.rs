@@ -203,6 +203,15 @@ impl Session {
         if real.is_ok_and(|real| real.starts_with(&dir)) { Ok(path) } else { Err(refused()) }
     }
 
+    /// The folder of a database in the data directory, which MySQL has and which is made here for the first file in it.
+    fn makes_folder(&self, path: &Path) -> Result<bool> {
+        let data_dir = self.server.data_dir();
+        let folder = path.parent().filter(|folder| folder.parent() == Some(&data_dir));
+        let Some(name) = folder.and_then(Path::file_name).and_then(|name| name.to_str()) else { return Ok(false) };
+        let is_database = self.server.catalog.database(name)?.is_some();
+        Ok(is_database && folder.is_some_and(|folder| std::fs::create_dir(folder).is_ok()))
+    }
+
     fn open_for_reading(&self, name: &[u8]) -> Result<(File, PathBuf)> {
         let path = self.allowed_path(name)?;
         let about = std::fs::metadata(&path).map_err(|e| file_error(&EE_STAT, &path, &e))?;
@@ -215,7 +224,12 @@ impl Session {
 
     fn create_file(&self, name: &[u8]) -> Result<(File, PathBuf)> {
         let path = self.allowed_path(name)?;
-        match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path) {
+        let create = || std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
+        let created = match create() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.makes_folder(&path)? => create(),
+            created => created,
+        };
+        match created {
             Ok(file) => Ok((file, path)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 Err(Error::new(&ER_FILE_EXISTS_ERROR, &[&path.display()]))

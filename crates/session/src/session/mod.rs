@@ -171,6 +171,7 @@ impl Session {
 
     /// A database that the session may use; `None` for one of the server's own.
     fn find_database(&mut self, name: &str) -> Result<Option<Arc<DatabaseDef>>> {
+        vaquita_exec::ddl::check_length(name)?;
         self.access.may_use(name)?;
         let database = self.server.catalog.database(name)?;
         if database.is_none() && !vaquita_exec::system::is_system_database(name) {

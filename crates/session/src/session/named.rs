@@ -30,6 +30,7 @@ impl Session {
     }
 
     fn prepare_source(&mut self, name: &str, source: &PrepareSource) -> Result<Done> {
+        self.prepared.refuse_running(name)?;
         // A PREPARE that fails leaves no statement of that name.
         self.prepared.close_named(name);
         let text = match source {
@@ -43,6 +44,7 @@ impl Session {
     }
 
     pub(super) fn deallocate(&mut self, name: &str) -> Result<Done> {
+        self.prepared.refuse_running(name)?;
         if !self.prepared.close_named(name) {
             return Err(unknown(name, "DEALLOCATE PREPARE"));
         }
@@ -63,10 +65,14 @@ impl Session {
                 session.run_plan(planned, exchange)
             }
             Ok((ast, values, None)) => {
+                if let Err(error) = session.prepared.enter_named(name) {
+                    return session.fail(&error, exchange);
+                }
                 session.client.counters.add(Counter::StmtExecute, 1);
                 session.prepared.set_values(values);
                 let flow = session.statement(&ast, exchange);
                 session.prepared.take_values();
+                session.prepared.leave_named();
                 flow
             }
         });

@@ -1,13 +1,16 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
 use vaquita_exec::ddl::{Ddl, Outcome};
-use vaquita_parser::ast::{self, AccessMode, ProgramKind, SetItem};
+use vaquita_parser::ast::{self, AccessMode, Library, ProgramKind, SetItem};
 use vaquita_parser::printer::Style;
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
 use vaquita_storage::{DdlContext, KeyRules};
-use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED};
+use vaquita_types::errno::{
+    ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED,
+    ER_SP_DOES_NOT_EXIST,
+};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -22,6 +25,7 @@ use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
+use crate::variables::registry;
 use crate::variables::settings::{Completion, Settings};
 
 impl Session {
@@ -62,6 +66,8 @@ impl Session {
                 self.locked.unlock_for_backup();
                 Ok(Done::nothing())
             }
+            // There is no binary log, and no transaction of another server.
+            Ast::Reset(options) if options.iter().all(|option| option == "BINARY LOGS AND GTIDS") => Ok(Done::nothing()),
             Ast::UnlockTables => {
                 self.env.tracker.locks_change();
                 self.unlock_tables()
@@ -100,10 +106,28 @@ impl Session {
                 .account_statement(other, exchange)
                 .or_else(|| self.maintain(other))
                 .or_else(|| self.ddl(other, exchange))
-                .unwrap_or_else(|| Err(Error::unsupported(name_of(other)))),
+                .unwrap_or_else(|| Err(self.refusal(other))),
         };
         let done = self.close_handlers(ast).and(done);
         self.conclude(done, exchange)
+    }
+
+    /// Why a statement is not carried out: 1235, or that the library which it names is not there, as none is.
+    fn refusal(&self, ast: &Ast) -> Error {
+        let Ast::Unsupported { library: Some(library), .. } = ast else { return Error::unsupported(name_of(ast)) };
+        let missing = |file: &str| Error::new(&ER_CANT_OPEN_LIBRARY, &[&file, &2, &"No such file or directory"]);
+        let dir = registry().find("plugin_dir").map(|def| self.server.globals.get(def));
+        let dir = match dir {
+            Some(Value::Bytes(dir)) => String::from_utf8_lossy(&dir).into_owned(),
+            _ => String::new(),
+        };
+        match library {
+            Library::Component(urn) => missing(&format!("{dir}{}.so", urn.strip_prefix("file://").unwrap_or(urn))),
+            Library::NoComponent(urn) => Error::new(&ER_COMPONENTS_UNLOAD_NOT_LOADED, &[urn]),
+            Library::Plugin(file) => missing(&format!("{dir}{file}")),
+            Library::NoPlugin(name) => Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PLUGIN", name]),
+            Library::Function(file) => missing(file),
+        }
     }
 
     /// DDL, which mostly commits what is open and then runs by itself. `None`: the statement is no DDL.
@@ -257,7 +281,7 @@ pub(super) fn ddl_context(client: &Client, settings: &Settings) -> DdlContext {
 /// What error 1235 calls a statement that nothing here carries out.
 pub(super) fn name_of(ast: &Ast) -> &str {
     match ast {
-        Ast::Unsupported { what } => what,
+        Ast::Unsupported { what, .. } => what,
         other => StatementKind::of(other).facts().name,
     }
 }

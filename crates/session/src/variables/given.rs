@@ -8,9 +8,9 @@ use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET,
-    ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX,
-    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WARN_DEPRECATED_WITH_NOTE,
-    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_COLLATION, ER_WARN_DEPRECATED_SQLMODE,
+    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION,
+    ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -40,8 +40,14 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             if def.var == Some(Var::CollationDatabase) {
                 return Ok(Checked { value: collation.name.into(), warning: Some(deprecated_update(def)) });
             }
-            let deprecated = collation.charset.name == "utf8mb3";
-            let warning = deprecated.then(|| Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&collation.name]));
+            let charset = collation.charset.name;
+            let warning = match charset {
+                "utf8mb3" => Some(Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&collation.name])),
+                _ if Charset::is_deprecated(charset) => {
+                    Some(Error::new(&ER_WARN_DEPRECATED_COLLATION, &[&collation.name, &charset, &"utf8mb4"]))
+                }
+                _ => None,
+            };
             Ok(Checked { value: collation.name.into(), warning })
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),

@@ -243,6 +243,13 @@ fn integer_range(to: &ColumnType) -> (i128, i128) {
     if to.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
 }
 
+/// The greatest value of an integer column.
+pub fn greatest_integer(ty: &ColumnType) -> Option<u64> {
+    use TypeKind::{BigInt, Int, MediumInt, SmallInt, TinyInt};
+    let is_integer = matches!(ty.kind, TinyInt | SmallInt | MediumInt | Int | BigInt);
+    is_integer.then(|| u64::try_from(integer_range(ty).1).ok()).flatten()
+}
+
 fn integer_value(n: i128, to: &ColumnType) -> Value {
     if to.unsigned { Value::UInt(n as u64) } else { Value::Int(n as i64) }
 }

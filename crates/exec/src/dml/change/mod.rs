@@ -36,6 +36,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{Assignment, ViewOrigin};
 use vaquita_storage::{Duplicate, Table, Written};
+use vaquita_types::errno::ER_OPEN_AS_READONLY;
 use vaquita_types::schema::{TriggerEvent, TriggerTime};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -222,6 +223,12 @@ impl<'a> TableChange<'a> {
 
     /// Step 3 of an insert, of a row that is complete.
     pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
+        if self.table.def.options.engine == "BLACKHOLE" {
+            return Ok(Written::Done);
+        }
+        if self.table.def.options.engine == "MRG_MyISAM" {
+            return Err(Error::new(&ER_OPEN_AS_READONLY, &[&self.table.def.name]));
+        }
         let row = match self.values.stores_other_times() {
             true => {
                 self.utc.clear();

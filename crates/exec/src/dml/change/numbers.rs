@@ -27,6 +27,8 @@ pub(super) struct Numbers<'a> {
     left: u64,
     /// The next of the numbers that were drawn at once, and how many are left.
     drawn: (u64, u64),
+    /// How many were drawn the last time.
+    together: u64,
     /// How often numbers were drawn.
     draws: u32,
     /// Of a row that was not inserted: the next row gets it.
@@ -51,6 +53,7 @@ impl<'a> Numbers<'a> {
             expected: 0,
             left: 0,
             drawn: (0, 0),
+            together: 0,
             draws: 0,
             taken_back: None,
             after_parents,
@@ -82,6 +85,7 @@ impl<'a> Numbers<'a> {
                 rows => rows,
             };
             self.draws += 1;
+            self.together = count;
             let first = self.statement.txn.borrow_mut().next_auto_increment(self.table.def.id, count, increment, offset)?;
             self.drawn = (first, count);
         }
@@ -156,12 +160,41 @@ impl<'a> Numbers<'a> {
         } else {
             drop(txn);
             let number = self.draw(increment, offset)?;
-            row[position] = self.as_stored(number, position)?;
+            let (number, stored) = match self.as_stored(number, position) {
+                Ok(stored) => (number, stored),
+                Err(error) => self.beyond(error, position, values, (increment, offset))?,
+            };
+            row[position] = stored;
             return Ok(Some(number));
         };
         drop(txn);
         row[position] = self.as_stored(number, position)?;
         Ok(Some(number))
+    }
+
+    /// The column cannot hold the number: as in MySQL, it gets its greatest one, which the next row then finds taken. That is told
+    /// where numbers are counted otherwise than InnoDB counts them one by one; of several rows InnoDB counts none.
+    fn beyond(
+        &self,
+        error: Error,
+        position: usize,
+        values: &RowBuilder<'_>,
+        (increment, offset): (u64, u64),
+    ) -> Result<(u64, Value)> {
+        let column = &self.table.def.columns[position];
+        let Some(greatest) = convert::greatest_integer(&column.ty).filter(|n| *n < u64::MAX) else { return Err(error) };
+        let counted_by_one = increment <= 1 && !matches!(self.table.def.options.engine.as_str(), "MyISAM" | "MEMORY");
+        if counted_by_one && self.together > 1 {
+            return Err(error);
+        }
+        if !counted_by_one {
+            values.warn_or_fail(Error::new(&ER_WARN_DATA_OUT_OF_RANGE, &[&column.name, &values.row.max(1)]))?;
+        }
+        let number = match greatest.checked_sub(offset).and_then(|n| n.checked_div(increment)) {
+            Some(steps) if increment > 1 => steps * increment + offset,
+            _ => greatest,
+        };
+        Ok((number, self.as_stored(number, position)?))
     }
 
     fn as_stored(&self, number: u64, position: usize) -> Result<Value> {

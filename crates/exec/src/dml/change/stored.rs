@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use vaquita_plan::env::Level;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
-use vaquita_types::{Result, Value};
+use vaquita_types::errno::ER_ILLEGAL_HA;
+use vaquita_types::{Error, Result, Value};
 
 use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error};
 use super::row_partitions::{RowPartitions, is_partition_error, number_of_key};
@@ -64,8 +65,8 @@ impl<'a> StoredRows<'a> {
     /// As `update`, within a cascade.
     pub(super) fn update_within(&mut self, key: &[u8], old: &[Value], new: &[Value], chain: &Chain<'_>) -> Result<Written> {
         let links = self.links()?;
-        check_parents(self.statement, self.table, &links, Some(old), new)?;
         check_children(self.statement, self.table, &links, old, Some(new), chain)?;
+        check_parents(self.statement, self.table, &links, Some(old), new)?;
         let written = self.write_update(key, old, new)?;
         if written == Written::Done {
             cascade(self.statement, self.table, &links, old, Some(new), chain)?;
@@ -73,7 +74,16 @@ impl<'a> StoredRows<'a> {
         Ok(written)
     }
 
+    /// Rows of ARCHIVE stay as they are: error 1031.
+    fn refuse_archive(&self) -> Result<()> {
+        match self.table.def.options.engine == "ARCHIVE" {
+            true => Err(Error::new(&ER_ILLEGAL_HA, &[&self.table.def.name])),
+            false => Ok(()),
+        }
+    }
+
     fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
+        self.refuse_archive()?;
         let mut table = self.table;
         if let Some(partitions) = &self.partitions {
             let (from, to) = (number_of_key(self.table, key)?, partitions.of_row(new)?);
@@ -144,6 +154,7 @@ impl<'a> StoredRows<'a> {
     }
 
     fn write_delete(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
+        self.refuse_archive()?;
         let table = match &self.partitions {
             None => self.table,
             Some(_) => self.table.partition(number_of_key(self.table, key)?)?,

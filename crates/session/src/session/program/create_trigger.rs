@@ -115,6 +115,7 @@ impl Session {
     pub(in super::super) fn drop_trigger(&mut self, if_exists: bool, name: &Name) -> Result<Done> {
         self.locked.refuse_under_own_read_lock()?;
         let database = self.database_of(name)?;
+        vaquita_exec::ddl::check_length(&name.name)?;
         if self.server.catalog.database(&database)?.is_none() && !vaquita_exec::system::is_system_database(&database) {
             let missing = Error::new(&ER_BAD_DB_ERROR, &[&database]);
             if !if_exists {

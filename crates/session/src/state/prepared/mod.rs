@@ -21,7 +21,7 @@ use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
-use vaquita_types::errno::{ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER};
+use vaquita_types::errno::{ER_PS_NO_RECURSION, ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use cursor::{Cursor, os_text};
@@ -37,6 +37,8 @@ pub struct PreparedStatements {
     by_id: FxHashMap<u32, Option<Box<Prepared>>>,
     /// By names in lower case.
     by_name: HashMap<String, Prepared>,
+    /// Names of those of `by_name` that run now, and have no plan of their own: CALL and its like.
+    running: Vec<String>,
     last_id: u32,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
     values: Vec<Value>,
@@ -181,6 +183,25 @@ impl PreparedStatements {
     /// A statement of PREPARE.
     pub fn named(&self, name: &str) -> Option<&Prepared> {
         self.by_name.get(&name.to_lowercase())
+    }
+
+    /// It runs, until `leave_named`. Error 1444: it runs already.
+    pub fn enter_named(&mut self, name: &str) -> Result<()> {
+        self.refuse_running(name)?;
+        self.running.push(name.to_lowercase());
+        Ok(())
+    }
+
+    pub fn leave_named(&mut self) {
+        self.running.pop();
+    }
+
+    /// Error 1444 for a statement that runs.
+    pub fn refuse_running(&self, name: &str) -> Result<()> {
+        match self.running.is_empty() || !self.running.contains(&name.to_lowercase()) {
+            true => Ok(()),
+            false => Err(Error::new(&ER_PS_NO_RECURSION, &[])),
+        }
     }
 
     pub fn set_named(&mut self, name: &str, prepared: Prepared) {
