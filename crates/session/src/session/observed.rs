@@ -57,18 +57,23 @@ impl RunningEvent {
     /// Rows of tables that an execution has read, and those that its plan has changed; how many tables these are.
     #[inline]
     pub fn note_tables(&self, calls: &Calls, changed: Option<(&TableDef, RowWork, u64)>) -> u64 {
-        let count = calls.tables().count() as u64 + u64::from(matches!(changed, Some((_, RowWork::Insert, _))));
+        let mut count = 0;
         let mut tables = self.tables.borrow_mut();
-        // Statements of a program may be many.
-        if !self.open || tables.len() >= NOTED_TABLES_MAX {
-            return count;
+        for (used, rows) in calls.tables() {
+            count += 1;
+            // Statements of a program may be many.
+            if tables.len() < NOTED_TABLES_MAX {
+                tables.push((used, RowWork::Fetch, rows));
+            }
         }
-        tables.extend(calls.tables().map(|(used, rows)| (used, RowWork::Fetch, rows)));
         if let Some((table, work, rows)) = changed {
+            count += u64::from(work == RowWork::Insert);
             let found = calls.tables().find(|(used, _)| used.table == table.id.0 && work != RowWork::Insert);
             let index = if work == RowWork::Insert { None } else { Some(0) };
             let used = found.map_or_else(|| TableUse::of(table, index), |(used, _)| used);
-            tables.extend(used.is_kept().then_some((used, work, rows)));
+            if used.is_kept() && tables.len() < NOTED_TABLES_MAX {
+                tables.push((used, work, rows));
+            }
         }
         count
     }
@@ -108,6 +113,7 @@ impl Session {
         self.event.open = true;
         self.event.work = Work::default();
         self.event.examined.set(0);
+        self.event.tables.get_mut().clear();
     }
 
     /// The statement's text is that of a kind.
@@ -130,7 +136,7 @@ impl Session {
     /// The command is over, and the statement with it; how long it took.
     pub(super) fn end_event(&mut self) -> Duration {
         let observed = self.observed();
-        if self.env.settings.profiling || !self.env.profiles.is_idle() {
+        if !self.env.profiles.is_idle() {
             let shows = matches!(self.event.kind.get(), Some(StatementKind::ShowProfile | StatementKind::ShowProfiles));
             self.env.profiles.end(self.env.settings.profiling && !shows, self.env.settings.profiles_max);
         }
@@ -156,7 +162,8 @@ impl Session {
             }
             event.shows_transaction = is_open && observed.has(Observed::TRANSACTION);
             let noted = event.tables.get_mut();
-            let share_ns = took.as_nanos() as u64 / (noted.len() as u64).max(1);
+            let took_ns = took.as_nanos() as u64;
+            let share_ns = if noted.len() > 1 { took_ns / noted.len() as u64 } else { took_ns };
             for (used, work, rows) in noted.drain(..) {
                 events.tables.add(used, work, rows, share_ns, &server.clients().tables);
             }

@@ -14,6 +14,7 @@ const TEXT_BYTES_MAX: usize = 300;
 pub struct Profiles {
     kept: RefCell<VecDeque<ProfileInfo>>,
     last_id: Cell<u64>,
+    is_running: Cell<bool>,
     /// The statement that runs: its text, and when a stage of it began.
     running: RefCell<Option<(Arc<str>, Vec<(&'static str, Instant)>)>>,
 }
@@ -23,15 +24,20 @@ impl Profiles {
         let end = text.floor_char_boundary(TEXT_BYTES_MAX);
         let text = if end == text.len() { text.clone() } else { text.get(..end).unwrap_or_default().into() };
         *self.running.borrow_mut() = Some((text, vec![("starting", Instant::now())]));
+        self.is_running.set(true);
     }
 
+    #[inline]
     pub fn is_idle(&self) -> bool {
-        self.running.borrow().is_none()
+        !self.is_running.get()
     }
 
     /// The next stage of what runs, if it is profiled.
     #[inline]
     pub fn stage(&self, name: &'static str) {
+        if self.is_idle() {
+            return;
+        }
         if let Some((_, stages)) = &mut *self.running.borrow_mut() {
             stages.push((name, Instant::now()));
         }
@@ -39,6 +45,7 @@ impl Profiles {
 
     /// The statement has ended. It is kept if `count` of them are, and it is none that shows profiles.
     pub fn end(&self, is_kept: bool, count: usize) {
+        self.is_running.set(false);
         let Some((text, stages)) = self.running.borrow_mut().take() else { return };
         let mut kept = self.kept.borrow_mut();
         if is_kept && count > 0 {
