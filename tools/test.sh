@@ -28,6 +28,7 @@ cargo build --locked -q -p vaquita-wire -p vaquita-parser --examples
 fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
 fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
 fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
+fuzz -p vaquita-wire --example fuzz_wire -- binlog "$seconds"
 fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
 fuzz -p vaquita-types --example fuzz_geometry -- "$seconds"
 fuzz -p vaquita-types --example fuzz_xml -- "$seconds"

@@ -16,6 +16,7 @@ pub mod errno;
 pub mod error;
 pub mod format;
 pub mod geometry;
+pub mod gtid;
 pub mod json;
 pub mod limits;
 pub mod memory;

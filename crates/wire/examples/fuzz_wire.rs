@@ -2,13 +2,14 @@
 //! `vaquita_wire::fuzzing`.
 //!
 //! `cargo run -p vaquita-wire --example fuzz_wire -- <target> <seconds> [seed]` with target `packet`, `handshake`, `commands`,
-//! `compressed` or `all`. A finding is a panic, after the seed and the input were printed; the seed repeats the run. It
+//! `compressed`, `binlog` or `all`. A finding is a panic, after the seed and the input were printed; the seed repeats the run. It
 //! is not guided by coverage: cargo-fuzz with the same entry points is, where nightly Rust is at hand.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use vaquita_wire::fuzzing::{fuzz_commands, fuzz_compressed, fuzz_handshake, fuzz_packet};
+use vaquita_wire::binlog::{Decoder, Event, EventReader, event_type};
+use vaquita_wire::fuzzing::{fuzz_binlog, fuzz_commands, fuzz_compressed, fuzz_handshake, fuzz_packet};
 
 const INPUT_BYTES_MAX: usize = 4096;
 
@@ -46,12 +47,50 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
+/// Each event of the recorded binary logs in the form of `fuzz_binlog`; the long ones only if they may be cut.
+fn events() -> Vec<Vec<u8>> {
+    let logs: [&[u8]; 12] = [
+        include_bytes!("../src/golden/binlog/mysql-control.binlog"),
+        include_bytes!("../src/golden/binlog/mysql-numbers.binlog"),
+        include_bytes!("../src/golden/binlog/mysql-texts.binlog"),
+        include_bytes!("../src/golden/binlog/mysql-images.binlog"),
+        include_bytes!("../src/golden/binlog/mysql-compressed.binlog"),
+        include_bytes!("../src/golden/binlog/mysql-statements.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-control.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-types.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-old_times.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-compressed.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-bare.binlog"),
+        include_bytes!("../src/golden/binlog/mariadb-statements.binlog"),
+    ];
+    let mut events = Vec::new();
+    for log in logs {
+        let (mut reader, mut decoder, mut map) = (EventReader::of_file(), Decoder::default(), Vec::new());
+        reader.feed(log);
+        while let Ok(Some(raw)) = reader.next() {
+            if raw.header.event_type == event_type::TABLE_MAP {
+                map = raw.data().to_vec();
+            }
+            let is_rows = matches!(decoder.decode(&raw), Ok(Event::Rows(_)));
+            let table = if is_rows { &map[..] } else { &[] };
+            let mut input = (table.len() as u16).to_le_bytes().to_vec();
+            input.extend_from_slice(table);
+            input.push(raw.header.event_type);
+            input.extend_from_slice(raw.data());
+            events.push(input);
+        }
+    }
+    events
+}
+
+fn mutate(random: &mut Random, corpus: &[Vec<u8>], target: &str) -> Vec<u8> {
     const EDGES: [u8; 10] = [0, 1, 0x7f, 0x80, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff];
-    // Parameters of the entry point, then a frame header in half of the inputs.
-    let mut data: Vec<u8> = (0..random.below(8)).map(|_| random.next() as u8).collect();
+    // Parameters of the entry point, then a frame header in half of the inputs; events of binary logs have neither.
+    let plain = target == "binlog";
+    let parameters = if plain { 0 } else { random.below(8) };
+    let mut data: Vec<u8> = (0..parameters).map(|_| random.next() as u8).collect();
     let seed = &corpus[random.below(corpus.len())];
-    if random.below(2) == 0 {
+    if !plain && random.below(2) == 0 {
         data.extend_from_slice(&[seed.len() as u8, (seed.len() >> 8) as u8, 0, 0]);
     }
     data.extend_from_slice(seed);
@@ -85,20 +124,21 @@ fn main() {
         "handshake" => vec![fuzz_handshake],
         "commands" => vec![fuzz_commands],
         "compressed" => vec![fuzz_compressed],
-        "all" => vec![fuzz_packet, fuzz_handshake, fuzz_commands, fuzz_compressed],
+        "binlog" => vec![fuzz_binlog],
+        "all" => vec![fuzz_packet, fuzz_handshake, fuzz_commands, fuzz_compressed, fuzz_binlog],
         other => {
             eprintln!("unknown target {other}");
             std::process::exit(2);
         }
     };
     println!("fuzz {target}: {seconds} s, seed {seed}");
-    let corpus = corpus();
+    let corpus = if target == "binlog" { events() } else { corpus() };
     let mut random = Random(seed);
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut runs = 0u64;
     while Instant::now() < end {
         for _ in 0..1000 {
-            let data = mutate(&mut random, &corpus);
+            let data = mutate(&mut random, &corpus, target);
             for run in &targets {
                 if catch_unwind(AssertUnwindSafe(|| run(&data))).is_err() {
                     eprintln!("finding: target {target}, seed {seed}, run {runs}, input {data:02x?}");

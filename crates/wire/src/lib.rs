@@ -6,6 +6,7 @@
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result`, `metadata` and `row` encode what the server answers.
+//! 5. `binlog` has the events of the binary log, which replication sends and reads.
 //!
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with,
 //! `fuzzing` the entry points of fuzzers.
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod binlog;
 pub mod caps;
 pub mod codec;
 pub mod commands;

@@ -2,9 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use vaquita_types::gtid::{GtidProblem, GtidSet};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{any_nullable, def, volatile};
+use super::args::{any_nullable, as_utf8, def, volatile};
 use super::encode::from_hex;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
@@ -213,90 +214,38 @@ fn format_pico_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(in_units(arg!(call.f64(0, cx)), &units))
 }
 
-/// `uuid:1-3:5, uuid2:7` as sorted intervals per source; `None` if malformed.
-fn parse_gtids(text: &[u8]) -> Option<std::collections::BTreeMap<String, Vec<(u64, u64)>>> {
-    let mut sets: std::collections::BTreeMap<String, Vec<(u64, u64)>> = Default::default();
-    for part in std::str::from_utf8(text).ok()?.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let mut fields = part.split(':').map(str::trim);
-        let source = parse_uuid(fields.next()?.as_bytes())?;
-        let hex: String = source.iter().map(|b| format!("{b:02x}")).collect();
-        let source = format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-        for range in fields {
-            let (low, high) = match range.split_once('-') {
-                Some((low, high)) => (low.trim().parse().ok()?, high.trim().parse().ok()?),
-                None => range.parse().ok().map(|n| (n, n))?,
-            };
-            if low == 0 {
-                return None;
-            }
-            if low <= high {
-                sets.entry(source.clone()).or_default().push((low, high));
-            }
-        }
-    }
-    for ranges in sets.values_mut() {
-        ranges.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
-        for (low, high) in ranges.drain(..) {
-            match merged.last_mut() {
-                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-                _ => merged.push((low, high)),
-            }
-        }
-        *ranges = merged;
-    }
-    Some(sets)
-}
-
 /// `None` for a text that is no set of GTIDs.
 pub(super) fn is_empty_gtid_set(text: &[u8]) -> Option<bool> {
-    parse_gtids(text).map(|sets| sets.values().all(Vec::is_empty))
+    GtidSet::parse(text).ok().map(|set| set.is_empty())
 }
 
-type Gtids = std::collections::BTreeMap<String, Vec<(u64, u64)>>;
-
-fn subtract(a: &Gtids, b: &Gtids) -> Gtids {
-    let mut left = Gtids::new();
-    for (source, ranges) in a {
-        let mut rest = ranges.clone();
-        for (low, high) in b.get(source).into_iter().flatten() {
-            rest = rest
-                .into_iter()
-                .flat_map(|(l, h)| {
-                    let before = (l < *low).then(|| (l, h.min(low - 1)));
-                    let after = (h > *high).then(|| (l.max(high + 1), h));
-                    before.into_iter().chain(after).filter(|(l, h)| l <= h)
+/// Both sets; `None` if one is NULL, before the other one is looked at.
+fn gtid_sets(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<(GtidSet, GtidSet)>> {
+    let (Some(a), Some(b)) = (as_utf8(call, 0, cx)?, as_utf8(call, 1, cx)?) else { return Ok(None) };
+    let parsed = |text: &str| {
+        GtidSet::parse(text.as_bytes()).map_err(|problem: GtidProblem| {
+            let message = problem.message(text.as_bytes());
+            // The position counts bytes, and so does what is shown around it.
+            let shown: String = message
+                .iter()
+                .flat_map(|byte| match byte {
+                    0x80.. => format!("\\x{byte:02x}").into_bytes(),
+                    _ => vec![*byte],
                 })
+                .map(char::from)
                 .collect();
-        }
-        rest.dedup();
-        if !rest.is_empty() {
-            left.insert(source.clone(), rest);
-        }
-    }
-    left
-}
-
-fn gtid_arg(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<Gtids>> {
-    let Some(text) = call.text(i, cx)? else { return Ok(None) };
-    let malformed = || Error::new(&errno::ER_MALFORMED_GTID_SET_SPECIFICATION, &[&crate::eval::coerce::printable(&text)]);
-    parse_gtids(&text).map(Some).ok_or_else(malformed)
+            Error::new(&errno::ER_MALFORMED_GTID_SET_SPECIFICATION, &[&shown])
+        })
+    };
+    Ok(Some((parsed(&a)?, parsed(&b)?)))
 }
 
 fn gtid_subset(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(gtid_arg(call, 0, cx)), arg!(gtid_arg(call, 1, cx)));
-    Ok(Value::bool(subtract(&a, &b).is_empty()))
+    let (a, b) = arg!(gtid_sets(call, cx));
+    Ok(Value::bool(a.is_subset_of(&b)))
 }
 
 fn gtid_subtract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(gtid_arg(call, 0, cx)), arg!(gtid_arg(call, 1, cx)));
-    let parts: Vec<String> = subtract(&a, &b)
-        .into_iter()
-        .map(|(source, ranges)| {
-            let ranges: Vec<String> =
-                ranges.iter().map(|(l, h)| if l == h { l.to_string() } else { format!("{l}-{h}") }).collect();
-            format!("{source}:{}", ranges.join(":"))
-        })
-        .collect();
-    Ok(Value::from(parts.join(",\n")))
+    let (a, b) = arg!(gtid_sets(call, cx));
+    Ok(Value::from(a.subtract(&b).to_string()))
 }

@@ -2,8 +2,10 @@
 //!
 //! `columns.txt`: one column of each type: its definition, its text row and its binary row. `packets.txt`: OK, ERR, EOF,
 //! prepare-OK and result-set headers under different capabilities. `handshakes.txt`: greeting and clients' answers.
-//! `commands.txt`: commands that MySQL accepted. A test reads the file and rebuilds each packet.
+//! `commands.txt`: commands that MySQL accepted.
+//! `binlog`: binary logs, of MariaDB too. A test reads the file and rebuilds each packet.
 
+mod binlog;
 mod columns;
 mod commands;
 mod handshakes;
