@@ -4,7 +4,7 @@
     tools/record-binlog.py NAME LOG_DIR CLIENT ARGS...
 
 NAME.sql of crates/wire/src/golden/binlog has the statements (NAME is mysql or mariadb), LOG_DIR the server's binary logs. The server is one of your
-own that writes row events with all metadata, by GTID; its logs are deleted first. tools/peers.sh starts it, with the options that NAME.sql names.
+own that writes row events with all metadata, by GTID; its logs are deleted first. docs/hacking.md has the commands.
 
 For each file that NAME.sql begins (@file F): NAME-F.binlog is the log, NAME-F.events what SHOW BINLOG EVENTS says, NAME-F.rows each row that a
 statement wrote (W), changed (U before, V after) or deleted (D), as the server shows it: the table, then its columns. Strings,

@@ -15,6 +15,7 @@ pub mod log;
 mod memory;
 pub mod options;
 pub mod pool;
+pub mod print_log;
 pub mod serve;
 
 #[global_allocator]

@@ -5,7 +5,7 @@
 //! open statements, syncs and exits.
 
 use clap::{Parser, Subcommand};
-use vaquita_server::{check_data, log, options, serve};
+use vaquita_server::{check_data, log, options, print_log, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ enum Command {
     Serve(Box<options::ServeArguments>),
     /// Check a data directory that no server has open: every table, and that nothing is left over.
     Check(options::CheckArguments),
+    /// Print binary logs of MySQL and MariaDB to read, from files or from a server, and say where they are damaged.
+    Log(Box<print_log::LogArguments>),
     /// List the kill points of crash tests.
     #[command(hide = true)]
     KillPoints,
@@ -34,6 +36,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(*serve),
         Command::Check(check) => check_data::run(check),
+        Command::Log(log) => print_log::run(*log),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())

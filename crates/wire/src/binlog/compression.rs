@@ -32,8 +32,7 @@ pub struct TransactionPayload<'a> {
 impl<'a> TransactionPayload<'a> {
     pub fn decode(data: &'a [u8]) -> Result<TransactionPayload<'a>> {
         let mut bytes = Bytes::new(data);
-        let mut payload =
-            TransactionPayload { compression: PayloadCompression::None, uncompressed_bytes: 0, content: &[] };
+        let mut payload = TransactionPayload { compression: PayloadCompression::None, uncompressed_bytes: 0, content: &[] };
         let mut content_bytes = 0;
         loop {
             let field = bytes.lenenc_int()?;

@@ -88,9 +88,9 @@ fn is_mariadb(version: &[u8]) -> bool {
 }
 
 fn knows_checksums(version: &[u8]) -> bool {
-    let mut numbers = version.split(|b| !b.is_ascii_digit()).map(|digits| {
-        digits.iter().fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
-    });
+    let mut numbers = version
+        .split(|b| !b.is_ascii_digit())
+        .map(|digits| digits.iter().fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0'))));
     let mut number = || numbers.next().unwrap_or(0);
     let version_numbers = (number(), number(), number());
     version_numbers >= if is_mariadb(version) { MARIADB_CHECKSUMS_SINCE } else { CHECKSUMS_SINCE }

@@ -299,7 +299,8 @@ fn put_container_of(items: &[(Option<&str>, &Json)], object: bool, large: bool, 
     let place_bytes = if large { 4 } else { 2 };
     let max = if large { u32::MAX as usize } else { usize::from(u16::MAX) };
     let start = out.len();
-    let put_place = |out: &mut Vec<u8>, at: usize, n: usize| out[at..at + place_bytes].copy_from_slice(&n.to_le_bytes()[..place_bytes]);
+    let put_place =
+        |out: &mut Vec<u8>, at: usize, n: usize| out[at..at + place_bytes].copy_from_slice(&n.to_le_bytes()[..place_bytes]);
     let key_entry_bytes = if object { place_bytes + 2 } else { 0 };
     let values_at = start + 2 * place_bytes + items.len() * key_entry_bytes;
     let end_of_entries = values_at + items.len() * (place_bytes + 1);

@@ -185,7 +185,8 @@ fn put_collations(map: &TableMap, which: fn(&Column) -> bool, [default, each]: [
     let Some(collations) = collations.filter(|collations| !collations.is_empty()) else { return };
     let count = |wanted: u32| collations.iter().filter(|collation| **collation == wanted).count();
     // Of equally common ones that with the smallest number.
-    let common = collations.iter().copied().max_by_key(|collation| (count(*collation), std::cmp::Reverse(*collation))).unwrap_or(0);
+    let common =
+        collations.iter().copied().max_by_key(|collation| (count(*collation), std::cmp::Reverse(*collation))).unwrap_or(0);
     let exceptions = collations.len() - count(common);
     let mut content = Vec::new();
     let by_default = 1 + 2 * exceptions <= collations.len();

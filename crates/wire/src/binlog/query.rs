@@ -37,15 +37,25 @@ pub enum StatusVar<'a> {
     SqlMode(u64),
     /// With a NUL behind it, as MySQL 5.0 wrote it.
     CatalogNul(&'a [u8]),
-    AutoIncrement { increment: u16, offset: u16 },
-    Charset { client: u16, connection: u16, server: u16 },
+    AutoIncrement {
+        increment: u16,
+        offset: u16,
+    },
+    Charset {
+        client: u16,
+        connection: u16,
+        server: u16,
+    },
     TimeZone(&'a [u8]),
     Catalog(&'a [u8]),
     LcTimeNames(u16),
     CharsetDatabase(u16),
     TableMapForUpdate(u64),
     MasterDataWritten(u32),
-    Invoker { user: &'a [u8], host: &'a [u8] },
+    Invoker {
+        user: &'a [u8],
+        host: &'a [u8],
+    },
     /// Names with NUL behind each; `None` if there were too many.
     UpdatedDatabases(Option<&'a [u8]>),
     Microseconds(u32),
@@ -58,7 +68,10 @@ pub enum StatusVar<'a> {
     NativeForeignKeys(bool),
     HrNow(u32),
     Xid(u64),
-    GtidFlags { flags: u8, alter_sequence: Option<u64> },
+    GtidFlags {
+        flags: u8,
+        alter_sequence: Option<u64>,
+    },
     /// Pairs of a charset and the collation that it has.
     CharsetCollations(&'a [u8]),
 }

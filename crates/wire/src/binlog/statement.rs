@@ -37,12 +37,19 @@ pub struct UserVar<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UserVarValue<'a> {
     Null,
-    String { collation: u32, bytes: &'a [u8] },
+    String {
+        collation: u32,
+        bytes: &'a [u8],
+    },
     Real(f64),
     Int(i64),
     UInt(u64),
     /// In the form of a column, behind its digits and those of them after the point.
-    Decimal { precision: u8, scale: u8, bytes: &'a [u8] },
+    Decimal {
+        precision: u8,
+        scale: u8,
+        bytes: &'a [u8],
+    },
 }
 
 impl<'a> UserVar<'a> {
@@ -111,13 +118,7 @@ impl<'a> ExecuteLoadQuery<'a> {
         let database = bytes.take(database_len)?;
         bytes.skip(1)?;
         let query = super::query::Query { connection, seconds, error, status_vars, database, statement: bytes.rest().into() };
-        Ok(ExecuteLoadQuery {
-            query,
-            file: own.u32()?,
-            name_start: own.u32()?,
-            name_end: own.u32()?,
-            duplicates: own.u8()?,
-        })
+        Ok(ExecuteLoadQuery { query, file: own.u32()?, name_start: own.u32()?, name_end: own.u32()?, duplicates: own.u8()? })
     }
 }
 
