@@ -154,12 +154,11 @@ fn whole_of_decimal(d: &Decimal) -> Whole {
 }
 
 fn year(value: &Value) -> KeyValue {
-    match integer(value, (0, 65_535), true) {
-        KeyValue::Exact(Value::UInt(n)) if n == 0 || (1901..=2155).contains(&n) => KeyValue::Exact(Value::UInt(n)),
+    match integer(value, (0, 2155), true) {
+        KeyValue::Exact(Value::UInt(n)) if n == 0 || n >= 1901 => KeyValue::Exact(Value::UInt(n)),
         KeyValue::Exact(Value::UInt(n)) if n < 1901 => {
             KeyValue::Gap { below: Some(Value::UInt(0)), above: Some(Value::UInt(1901)) }
         }
-        KeyValue::Exact(_) => KeyValue::Gap { below: Some(Value::UInt(2155)), above: None },
         other => other,
     }
 }

@@ -218,6 +218,16 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
     {
         return Ok(Some(false));
     }
+    if matches!(rule, CompareAs::DateTime | CompareAs::Date) {
+        if let Some(rule) = rule_of_sent_number((left, &a), (right, &b)) {
+            return Ok(compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?.map(|order| compare::holds(op, order)));
+        }
+        if op != CompareOp::NullSafeEq && [(left, &a), (right, &b)].iter().any(|(e, value)| is_picked_no_date(e, value, cx.env)) {
+            // Only for its warning.
+            compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?;
+            return Ok(None);
+        }
+    }
     if rule == CompareAs::DateTime {
         for (operand, value, other) in [(left, &a, right), (right, &b, left)] {
             if is_constant(operand) {
@@ -230,6 +240,25 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
         Some(order) => Ok(Some(compare::holds(op, order))),
         None => Ok((op == CompareOp::NullSafeEq).then_some(false)),
     }
+}
+
+/// A number that is sent for a parameter is no date beside what is no column: both are numbers.
+fn rule_of_sent_number(left: (&Expr, &Value), right: (&Expr, &Value)) -> Option<CompareAs> {
+    let is_column = |expr: &Expr| matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+    let is_sent = |(expr, value): (&Expr, &Value)| {
+        matches!(expr.kind, ExprKind::Param(_))
+            && matches!(value, Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_))
+    };
+    let other = if is_sent(left) { right } else { left };
+    ((is_sent(left) || is_sent(right)) && !is_column(other.0) && !other.0.ty.is_bytes()).then_some(CompareAs::Double)
+}
+
+/// A text that IF, CASE or NULLIF picks, and that is no date: NULL beside dates. (Any other such text is the zero date.)
+fn is_picked_no_date(expr: &Expr, value: &Value, env: &dyn Env) -> bool {
+    let Value::Bytes(text) = value else { return false };
+    expr.passes_on()
+        && expr.ty.collation != vaquita_types::charset::CollationId::BINARY
+        && vaquita_types::temporal::parse_datetime(text, coerce::date_flags(coerce::DateNeed::Mode, env)).is_err()
 }
 
 /// It has one value throughout the statement.
@@ -263,12 +292,17 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
         match equal {
             Some(true) => return Ok(Some(true)),
             Some(false) => {}
-            // A number that is no time is equal to none.
+            // A number that is no time is equal to none, nor is a text among them (`compare_list`).
             None if rule == CompareAs::Time && !candidate.is_null() => {}
+            None if is_cast_literal(item) => {}
             None => unknown = true,
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+fn is_cast_literal(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Literal(Value::Bytes(_))))
 }
 
 fn case<'a>(

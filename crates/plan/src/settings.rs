@@ -71,6 +71,8 @@ pub struct RunSettings {
     pub generates_primary_key: bool,
     /// `foreign_key_checks`.
     pub foreign_key_checks: bool,
+    /// `enable_cascade_triggers`.
+    pub cascade_triggers: bool,
     /// `restrict_fk_on_non_standard_key`: what a foreign key refers to is unique.
     pub unique_parents: bool,
 }
@@ -92,6 +94,7 @@ impl RunSettings {
         requires_primary_key: false,
         generates_primary_key: false,
         foreign_key_checks: true,
+        cascade_triggers: false,
         unique_parents: true,
     };
 }

@@ -24,7 +24,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 pub use between::between;
 pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
 pub use call::{as_decimal, as_integer, as_moment, as_number, call, quiet_number};
-pub(crate) use call::{integers_of, moments_of, passes_on};
+pub(crate) use call::{integers_of, moments_of};
 pub use cast::explicit_cast;
 pub use collate::{
     Collated, aggregate_collations, check_constant, convert_charset, mix_error, parameter_chars, string_collation,

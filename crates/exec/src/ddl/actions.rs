@@ -30,6 +30,8 @@ pub(super) struct Edit<'a> {
     pub def: TableDef,
     new_indexes: Vec<ast::IndexDef>,
     new_keys: Vec<ast::ForeignKey>,
+    /// How many of the new indexes stand before each new key.
+    key_places: Vec<usize>,
     /// Columns declared NULL by this statement.
     null_given: Vec<ColumnId>,
     /// The number of the last constraint that was named after the table.
@@ -42,8 +44,9 @@ impl<'a> Edit<'a> {
     pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef) -> Edit<'a> {
         let generated_checks = last_generated_check(old);
         let (new_indexes, null_given) = (Vec::new(), Vec::new());
-        let new_keys = Vec::new();
-        Edit { ddl, old, def: old.clone(), new_indexes, new_keys, null_given, generated_checks, auto_increment: None }
+        let (new_keys, key_places) = (Vec::new(), Vec::new());
+        let def = old.clone();
+        Edit { ddl, old, def, new_indexes, new_keys, key_places, null_given, generated_checks, auto_increment: None }
     }
 
     pub fn apply(&mut self, actions: &[AlterAction]) -> Result<()> {
@@ -191,6 +194,7 @@ impl<'a> Edit<'a> {
             }
             AlterAction::AddForeignKey(key) => {
                 self.new_keys.push(key.clone());
+                self.key_places.push(self.new_indexes.len());
                 Ok(())
             }
             // The statement's whole definition is divided behind all others (`alter`, `alter_partitions`).
@@ -268,6 +272,7 @@ impl<'a> Edit<'a> {
         }
         self.new_indexes.extend(attribute_indexes(new));
         self.new_keys.extend(foreign_keys::of_column(column));
+        self.key_places.resize(self.new_keys.len(), self.new_indexes.len());
     }
 
     fn add_checks(&mut self, column: &ast::ColumnDef) -> Result<()> {
@@ -389,12 +394,15 @@ impl<'a> Edit<'a> {
         let before = indexes.len();
         foreign_keys::drop_useless(&mut indexes, &missing, &self.def.columns);
         let kept = kept.saturating_sub(before - indexes.len());
-        for index in missing {
+        let mut places = Vec::new();
+        for (key, index) in missing {
             add_index(&index, &self.def.columns, &mut indexes, &self.def.options, self.ddl.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }
+            places.push(self.key_places.get(key).map_or(usize::MAX, |place| kept + place));
         }
+        foreign_keys::place_generated(&mut indexes, places);
         warn_of_duplicates(&indexes, kept, (&self.def.database, &self.def.name), self.ddl.session);
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;

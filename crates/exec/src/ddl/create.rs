@@ -33,6 +33,8 @@ struct Wanted {
 struct Elements {
     columns: Vec<ColumnDef>,
     indexes: Vec<ast::IndexDef>,
+    /// How many of them stand before each foreign key.
+    key_places: Vec<usize>,
     checks: Vec<ast::CheckConstraint>,
     /// Names of columns that are declared NULL, and of those with a charset or collation of their own.
     null_given: Vec<String>,
@@ -256,6 +258,8 @@ impl Ddl<'_> {
                         return Err(Error::new(&ER_DUP_FIELDNAME, &[&new.def.name]));
                     }
                     found.indexes.extend(attribute_indexes(&new));
+                    let place = found.indexes.len();
+                    found.key_places.extend(foreign_keys::of_column(column).map(|_| place));
                     if new.null_given && new.def.nullable {
                         found.null_given.push(new.def.name.clone());
                     }
@@ -270,7 +274,7 @@ impl Ddl<'_> {
                     found.columns.push(new.def);
                 }
                 TableElement::Index(index) => found.indexes.push(index.clone()),
-                TableElement::ForeignKey(_) => {}
+                TableElement::ForeignKey(_) => found.key_places.push(found.indexes.len()),
                 TableElement::Check(check) => found.checks.push(check.clone()),
             }
         }
@@ -297,12 +301,15 @@ impl Ddl<'_> {
         for index in &elements.indexes {
             add_index(index, columns, &mut indexes, options, self.session)?;
         }
-        for index in foreign_keys::missing_indexes(keys, columns, &indexes)? {
+        let mut places = Vec::new();
+        for (key, index) in foreign_keys::missing_indexes(keys, columns, &indexes)? {
             add_index(&index, columns, &mut indexes, options, self.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }
+            places.push(elements.key_places.get(key).copied().unwrap_or(usize::MAX));
         }
+        foreign_keys::place_generated(&mut indexes, places);
         warn_of_duplicates(&indexes, 0, name, self.session);
         let null_given: Vec<usize> =
             elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();

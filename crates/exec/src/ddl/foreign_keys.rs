@@ -63,12 +63,12 @@ fn column_names(key: &ast::ForeignKey) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The indexes that these keys need beside `indexes`, whose parts are positions of `columns`.
+/// The indexes that these keys need beside `indexes`, whose parts are positions of `columns`, each with its key's number.
 pub(super) fn missing_indexes(
     keys: &[ast::ForeignKey],
     columns: &[ColumnDef],
     indexes: &[IndexDef],
-) -> Result<Vec<ast::IndexDef>> {
+) -> Result<Vec<(usize, ast::IndexDef)>> {
     let mut wanted: Vec<(Vec<ColumnId>, &ast::ForeignKey)> = Vec::new();
     for key in keys {
         let position = |name: &str| columns.iter().position(|c| c.name.eq_ignore_ascii_case(name));
@@ -83,7 +83,7 @@ pub(super) fn missing_indexes(
         wanted.push((ids, key));
     }
     let covers = |long: &[ColumnId], short: &[ColumnId]| long.starts_with(short);
-    let mut missing: Vec<ast::IndexDef> = Vec::new();
+    let mut missing = Vec::new();
     for (n, (ids, key)) in wanted.iter().enumerate() {
         // An index that was generated for another key is replaced by one of this key's name.
         let served = indexes.iter().any(|index| {
@@ -95,15 +95,29 @@ pub(super) fn missing_indexes(
         if served || wanted.iter().enumerate().any(other) {
             continue;
         }
-        missing.push(ast::IndexDef {
+        let index = ast::IndexDef {
             kind: ast::IndexKind::Plain,
             name: key.constraint.clone().or_else(|| key.index_name.clone()),
             constraint: None,
             parts: key.columns.clone(),
             options: ast::IndexOptions::default(),
-        });
+        };
+        missing.push((n, index));
     }
     Ok(missing)
+}
+
+/// Puts generated indexes, which stand behind those of the statement, where their keys were written: so many of the statement's indexes
+/// stand before each.
+pub(super) fn place_generated(indexes: &mut Vec<IndexDef>, generated: Vec<usize>) {
+    let of_statement = indexes.len() - generated.len();
+    let mut placed: Vec<((usize, bool), IndexDef)> = Vec::with_capacity(indexes.len());
+    for (n, index) in indexes.drain(..).enumerate() {
+        let place = n.checked_sub(of_statement).and_then(|n| generated.get(n));
+        placed.push((place.map_or((n, true), |place| (*place, false)), index));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    indexes.extend(placed.into_iter().map(|(_, index)| index));
 }
 
 /// An index that descends serves a key, but MySQL generates one beside it, and keeps it.
@@ -112,12 +126,13 @@ fn ascends(index: &IndexDef, parts: usize) -> bool {
 }
 
 /// Generated indexes that others make useless go: those that are there, or those that will be for columns of these names. Parts are positions.
-pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>, missing: &[ast::IndexDef], columns: &[ColumnDef]) {
+pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>, missing: &[(usize, ast::IndexDef)], columns: &[ColumnDef]) {
     let position = |part: &KeyPart| match part {
         KeyPart::Column { name, .. } => columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)),
         KeyPart::Expr { .. } => None,
     };
-    let will_lead: Vec<Vec<Option<usize>>> = missing.iter().map(|index| index.parts.iter().map(position).collect()).collect();
+    let will_lead: Vec<Vec<Option<usize>>> =
+        missing.iter().map(|(_, index)| index.parts.iter().map(position).collect()).collect();
     let useless = |n: usize, index: &IndexDef| {
         let columns: Vec<ColumnId> = index.parts.iter().map(|part| part.column).collect();
         let better = |(m, other): (usize, &IndexDef)| {

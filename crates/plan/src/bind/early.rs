@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DateFlags, DateTime, parse_datetime};
+use vaquita_types::temporal::{Date, DateFlags, DateTime, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Binder;
@@ -175,6 +175,16 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Of the arguments of GREATEST or LEAST.
+    pub(super) fn note_extreme(&mut self, args: &[Expr]) -> Result<()> {
+        if args.iter().any(|arg| arg.ty.kind == TypeKind::Json)
+            && let Some(def) = func::lookup("JSON EXTREME")
+        {
+            self.early.push(typing::call(def, Vec::new())?);
+        }
+        Ok(())
+    }
+
     pub(super) fn note_between(&mut self, value: &Expr, low: &Expr, high: &Expr) -> Result<()> {
         if [value, low, high].iter().any(|e| e.ty.kind == TypeKind::Json)
             && let Some(def) = func::lookup("JSON BETWEEN")
@@ -226,7 +236,11 @@ impl Binder<'_> {
             self.note_for_time(value, item, Form::List)?;
             // Converted once, what is no date is the zero date, and warns no more.
             if self.early.len() > before && texts && value.ty.kind != TypeKind::Time {
-                *item = Expr::literal(Value::DateTime(DateTime::ZERO), ColumnType::temporal(TypeKind::DateTime, 0));
+                // A DATE is equal to no text that is none.
+                let none = Date::new(9999, 12, 31).and_then(|last| DateTime::new(last, 23, 59, 59, 999_999));
+                let none = none.filter(|_| value.ty.kind == TypeKind::Date);
+                let ty = ColumnType::temporal(TypeKind::DateTime, if none.is_some() { 6 } else { 0 });
+                *item = Expr::literal(Value::DateTime(none.unwrap_or(DateTime::ZERO)), ty);
             }
         }
         Ok(())

@@ -210,6 +210,12 @@ impl Binder<'_> {
             }
             ast::UnaryOp::Plus => self.scalar(expr),
             ast::UnaryOp::Not => {
+                // Errors name the operator that it comes to.
+                if let ast::Expr::Binary { op, left, right } = expr
+                    && let Some(op) = compare_op(*op).and_then(CompareOp::negated)
+                {
+                    return self.comparison(op, left, right);
+                }
                 let inner = self.scalar(expr)?;
                 typing::refuse_vectors("=", &[&inner])?;
                 Ok(self.as_condition(inner)?.negated())
@@ -358,6 +364,9 @@ impl Binder<'_> {
         {
             self.count_copies(value, 1)?;
             self.note_compared(value, other)?;
+        }
+        if matches!(def.name, "GREATEST" | "LEAST") {
+            self.note_extreme(&args)?;
         }
         if def.name == "IF" && !args.is_empty() {
             let condition = super::early::truth_parameter(args.remove(0));

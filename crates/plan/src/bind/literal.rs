@@ -3,6 +3,8 @@
 //! `42` is BIGINT of two digits, `1.50` DECIMAL(3,2), `1e3` DOUBLE, `'abc'` VARCHAR(3) in the collation of the
 //! connection or of its introducer, `x'41'` VARBINARY that may count as a number, `DATE '2024-01-31'` a DATE.
 
+use std::borrow::Cow;
+
 use vaquita_parser as ast;
 use vaquita_types::charset::{Charset, CollationId, charset as charset_of};
 use vaquita_types::decimal::Decimal;
@@ -56,6 +58,13 @@ impl Binder<'_> {
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
         let collation = charset.map_or(Ok(self.cx.settings.connection_collation), introduced)?;
         let target = if charset.is_some() { self.cx.settings.client_charset } else { self.string_charset(collation) };
+        // Half a character at the start becomes whole.
+        let whole = |bytes: &[u8]| charset_of(collation).whole_units(bytes).into_owned();
+        if charset.is_some() && charset_of(collation).mbminlen > 1 {
+            let sent =
+                target.map_or(Cow::Borrowed(bytes), |target| charset_of(CollationId::UTF8MB4_BIN).convert(target, bytes).bytes);
+            return Ok(text_literal(&whole(&sent), collation));
+        }
         Ok(match target {
             Some(target) => text_literal(&charset_of(CollationId::UTF8MB4_BIN).convert(target, bytes).bytes, collation),
             None => text_literal(bytes, collation),

@@ -162,6 +162,9 @@ impl Binder<'_> {
         };
         let mut compare = Vec::with_capacity(lefts.len());
         let mut adapted = Vec::with_capacity(lefts.len());
+        if let Some(row) = lefts.iter().find(|left| width(left) > 1) {
+            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(row)]));
+        }
         for (l, o) in lefts.into_iter().zip(output) {
             let (l, _) = typing::adapt_constants(l, o.expr.clone());
             compare.push(typing::compare_as(&l, &o.expr, operation)?);

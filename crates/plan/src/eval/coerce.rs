@@ -16,7 +16,9 @@ use vaquita_types::temporal::{
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, sql_mode};
 
 use super::messages::warn_truncated_value;
-pub use super::messages::{printable, shown, warn_incorrect, warn_of_delimiters, warn_truncated};
+pub use super::messages::{
+    delimiter_warning, printable, shown, start_of_text, warn_incorrect, warn_of_delimiters, warn_truncated,
+};
 use crate::env::{Env, Level};
 use crate::text::{is_hex_literal, is_unsigned_varbinary};
 
@@ -444,8 +446,8 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
     let flags = date_flags(need, env);
     let checked = |d: DateTime| match d.date().check(flags) {
         Ok(()) => Some(d),
-        // A zero date that is stored is as good as any other.
-        Err(_) if d.is_zero() && need != DateNeed::Whole => Some(d),
+        // The zero date is none for calculations and under NO_ZERO_DATE, without a word, but its parts are zeros.
+        Err(_) if d.is_zero() => (need == DateNeed::Fuzzy).then_some(d),
         Err(_) => {
             wanted.warn(env, &text_of(value, ty), CollationId::UTF8MB4_BIN);
             None
@@ -543,7 +545,7 @@ fn datetime_from_numeric(
         _ => datetime_from_number(whole, flags),
     };
     let Ok((dt, _)) = parsed else {
-        let text = text_of(value, ty);
+        let text = text_of_number(value, ty);
         // Integers are always called datetimes.
         if matches!(value, Value::Decimal(_)) || clamped {
             wanted.warn(env, &text, CollationId::UTF8MB4_BIN)
@@ -565,6 +567,16 @@ fn datetime_from_numeric(
     } else {
         dt.add_micros(micros)
     })
+}
+
+/// A number as messages show it: of a floating point number all digits.
+fn text_of_number<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
+    if let Value::Float(number) = value {
+        let mut out = Vec::new();
+        format::write_double(&mut out, *number);
+        return Cow::Owned(out);
+    }
+    text_of(value, ty)
 }
 
 fn day_of_2000(number: u32, flags: DateFlags) -> std::result::Result<(DateTime, bool), Problem> {
@@ -611,14 +623,14 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
             match time_from_number(whole) {
                 Ok((t, clamped)) => {
                     if clamped {
-                        warn_truncated(env, "time", &text_of(number, ty));
+                        warn_truncated(env, "time", &text_of_number(number, ty));
                         return Ok(None);
                     }
                     let micros = fraction_micros(&decimal);
                     Some(Time::clamped(t.micros_total() + micros))
                 }
                 Err(_) => {
-                    warn_truncated(env, "time", &text_of(number, ty));
+                    warn_truncated(env, "time", &text_of_number(number, ty));
                     None
                 }
             }

@@ -108,7 +108,7 @@ pub fn check_constant_date(value: &Value, other: &ColumnType, env: &dyn Env) -> 
         return Ok(());
     }
     let kind = if other.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
-    Err(Error::new(&errno::ER_WRONG_VALUE, &[&kind, &coerce::printable(b)]))
+    Err(Error::new(&errno::ER_WRONG_VALUE, &[&kind, &coerce::start_of_text(b)]))
 }
 
 /// A date as a DATETIME. A text that is none counts as the zero date, with warning 1292.

@@ -36,6 +36,13 @@ pub fn printable(text: &[u8]) -> String {
     out
 }
 
+/// What messages of errors show of bytes: they end at a zero byte, and at one that is no UTF-8.
+pub fn start_of_text(text: &[u8]) -> &str {
+    let text = &text[..text.len().min(128)];
+    let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    valid.split('\0').next().unwrap_or_default()
+}
+
 /// A value of a collation as messages show it: bytes of binary strings that are no printable ASCII as `\xNN`, other text in UTF-8.
 pub fn shown(text: &[u8], collation: CollationId) -> String {
     if collation == CollationId::BINARY {
@@ -59,31 +66,46 @@ pub fn shown(text: &[u8], collation: CollationId) -> String {
 
 /// Warning 4095 or 4096 of the first delimiter in a date's text that is not the standard one: `2024/01/15`, `10:11:12` as a date.
 pub fn warn_of_delimiters(env: &dyn Env, text: &[u8]) {
+    if let Some(warning) = delimiter_warning(text, 1) {
+        env.warn(Level::Warning, warning);
+    }
+}
+
+/// The same, of a row's value.
+pub fn delimiter_warning(text: &[u8], row: u64) -> Option<Error> {
     const STANDARD: [u8; 5] = *b"-- ::";
+    if matches!(
+        text,
+        [_, _, _, _, b'-', _, _, b'-', _, _] | [_, _, _, _, b'-', _, _, b'-', _, _, b' ', _, _, b':', _, _, b':', _, _]
+    ) && text.iter().filter(|byte| byte.is_ascii_digit()).count() == if text.len() == 10 { 8 } else { 14 }
+    {
+        return None;
+    }
     let error = |code, at: usize, standard: Option<u8>| {
         let (delimiter, value) = (char::from(text[at]), printable(text));
-        match standard {
-            Some(standard) => Error::new(code, &[&delimiter, &at, &value, &1, &char::from(standard)]),
-            None => Error::new(code, &[&delimiter, &at, &value, &1]),
-        }
+        Some(match standard {
+            Some(standard) => Error::new(code, &[&delimiter, &at, &value, &row, &char::from(standard)]),
+            None => Error::new(code, &[&delimiter, &at, &value, &row]),
+        })
     };
     if text.first().is_some_and(|byte| byte.is_ascii_whitespace()) {
-        return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, 0, None));
+        return error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, 0, None);
     }
     let (mut field, mut at) = (0, 0);
     while let Some(standard) = STANDARD.get(field) {
         at += text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let run = text[at..].iter().take_while(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace()).count();
         if run == 0 || at + run == text.len() {
-            return;
+            return None;
         }
         if text[at] != *standard {
-            return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_DATETIME_DELIMITER, at, Some(*standard)));
+            return error(&errno::ER_WARN_DEPRECATED_DATETIME_DELIMITER, at, Some(*standard));
         }
         if run > 1 {
-            return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at + 1, None));
+            return error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at + 1, None);
         }
         at += run;
         field += 1;
     }
+    None
 }

@@ -3,12 +3,13 @@
 //! `CONSTANT FOR(constant, operand, column, form)` is NULL and called for its warnings. `operand` is a NULL of the other operand's type,
 //! `column` the column's name, or '' if it is an expression. `DATE_COLUMN = 'x'` is `CONSTANT FOR('x', <DATE>, 'date_column', '=')`: warning
 //! `Incorrect date value: 'x' for column 'date_column' at row 1`, then error 1525, as comparing with what is no date makes no sense. The
-//! forms `IN` and `BETWEEN` end without the error. `JSON CONDITION()` warns of JSON as a condition, `JSON BETWEEN()` of JSON in BETWEEN.
+//! forms `IN` and `BETWEEN` end without the error. `JSON CONDITION()` warns of JSON as a condition, `JSON BETWEEN()` of JSON in BETWEEN,
+//! `JSON EXTREME()` of JSON in GREATEST and LEAST.
 
 use std::borrow::Cow;
 
 use vaquita_types::temporal::{datetime_from_number, parse_datetime, parse_time, time_from_number};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
@@ -20,6 +21,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("CONSTANT FOR", 4, 4, |_| FuncType::number(ColumnType::null(), true), constant_for),
     volatile("JSON CONDITION", 0, 0, |_| FuncType::number(ColumnType::null(), true), json_condition),
     volatile("JSON BETWEEN", 0, 0, |_| FuncType::number(ColumnType::null(), true), json_between),
+    volatile("JSON EXTREME", 0, 0, |_| FuncType::number(ColumnType::null(), true), json_extreme),
 ];
 
 /// How the constant falls short of the type.
@@ -38,6 +40,11 @@ fn json_between(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Null)
 }
 
+fn json_extreme(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    cx.env.warn(Level::Warning, is_extreme());
+    Ok(Value::Null)
+}
+
 fn json_condition(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     cx.env.warn(Level::Warning, is_condition());
     Ok(Value::Null)
@@ -45,6 +52,10 @@ fn json_condition(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn is_between() -> Error {
     Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&"comparison of JSON in the BETWEEN operator"])
+}
+
+fn is_extreme() -> Error {
+    Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&"comparison of JSON in the LEAST and GREATEST operators"])
 }
 
 fn is_condition() -> Error {
@@ -57,6 +68,7 @@ pub fn json_warning(expr: &Expr) -> Option<Error> {
     match def.name {
         "JSON CONDITION" => Some(is_condition()),
         "JSON BETWEEN" => Some(is_between()),
+        "JSON EXTREME" => Some(is_extreme()),
         _ => None,
     }
 }
@@ -92,6 +104,10 @@ fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         (false, "") => return Ok(Value::Null),
         (false, column) => format!("Incorrect {name} value: '{shown}' for column '{column}' at row 1"),
     };
+    // Outside of strict mode half a moment is worth no note.
+    if loss == Loss::Half && !sql_mode::is_strict(cx.env.sql_mode()) {
+        return Ok(Value::Null);
+    }
     let level = if loss == Loss::Half { Level::Note } else { Level::Warning };
     cx.env.warn(level, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, message));
     if form == "=" && is_text && loss == Loss::All && kind != TypeKind::Time {
@@ -100,15 +116,14 @@ fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Null)
 }
 
-/// Error 1525, whose text ends at a zero byte.
+/// Error 1525.
 fn no_date(text: &[u8], kind: TypeKind) -> Error {
-    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     let name = match kind {
         TypeKind::Date => "DATE",
         TypeKind::Timestamp => "TIMESTAMP",
         _ => "DATETIME",
     };
-    Error::new(&errno::ER_WRONG_VALUE, &[&name, &coerce::printable(&text[..end])])
+    Error::new(&errno::ER_WRONG_VALUE, &[&name, &coerce::start_of_text(text)])
 }
 
 fn lost_of_date(value: &Value, kind: TypeKind, cx: &EvalCx<'_>) -> Option<Loss> {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::{DateFlags, DateTime, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
@@ -87,7 +88,22 @@ fn resolve_nullif(args: &mut Vec<Expr>) -> Result<FuncType> {
         TypeKind::Geometry => ColumnType::new(TypeKind::Geometry),
         _ => a.ty.clone(),
     };
-    let coercibility = a.coercibility;
+    // It has the collation in which both are compared.
+    let (ty, coercibility) = match is_string(&ty) && is_string(&b.ty) {
+        true => {
+            let collated = crate::typing::aggregate_collations(&[&a, &b], "nullif", true)?;
+            // Text and bytes are of other kinds.
+            let same = (ty.collation == CollationId::BINARY) == (collated.collation == CollationId::BINARY);
+            match same {
+                true => (ColumnType { collation: collated.collation, ..ty }, collated.coercibility),
+                false => {
+                    let chars = crate::typing::length_among(&ty, collated.collation);
+                    (string_type(u64::from(chars), collated.collation), collated.coercibility)
+                }
+            }
+        }
+        false => (ty, a.coercibility),
+    };
     args.push(crate::typing::compare(CompareOp::Eq, a, b)?);
     if let Some(first) = args.first_mut()
         && first.ty != ty
@@ -134,7 +150,12 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
         let nullable = args.iter().any(may_be_null);
         return typed(merged, nullable);
     }
-    let merged = unify(args, name)?;
+    let is_float = args.iter().all(|arg| arg.ty.kind != TypeKind::BigInt);
+    let mut merged = unify(args, name)?;
+    // Beside BIGINT a FLOAT is sent as a DOUBLE, though a table makes a FLOAT of it.
+    if merged.ty.kind == TypeKind::Float && !is_float {
+        merged.ty.kind = TypeKind::Double;
+    }
     typed(merged, nullable)
 }
 

@@ -17,7 +17,7 @@ use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{arg, print};
 use crate::expr::{Expr, ExprKind};
 use crate::settings::PlanSettings;
-use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, passes_on, scale, year_type};
+use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, scale, year_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile(
@@ -477,7 +477,8 @@ fn sec_to_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let seconds = coerce::to_decimal(&value, ty, cx.env)?;
     let clamped = if seconds.is_negative() { Time::MIN } else { Time::MAX };
     match micros_of(&seconds, cx).and_then(Time::from_micros) {
-        Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, false, 0))),
+        // What a FLOAT(M,D) holds beyond its decimals is cut.
+        Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, true, 0))),
         _ => {
             coerce::warn_truncated(cx.env, "time", seconds.to_string().as_bytes());
             Ok(Value::Time(clamped))
@@ -570,7 +571,7 @@ fn resolve_unix_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn picks_text(expr: &Expr) -> bool {
-    expr.ty.is_bytes() && passes_on(expr)
+    expr.ty.is_bytes() && expr.passes_on()
 }
 
 fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

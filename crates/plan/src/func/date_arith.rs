@@ -154,8 +154,9 @@ fn timestamp_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn date_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(call.date(0, DateNeed::Whole, cx)), arg!(call.date(1, DateNeed::Whole, cx)));
-    Ok(Value::Int(a.day_number() - b.day_number()))
+    // Both are read, with their warnings.
+    let (a, b) = (call.date(0, DateNeed::Whole, cx)?, call.date(1, DateNeed::Whole, cx)?);
+    Ok(a.zip(b).map_or(Value::Null, |(a, b)| Value::Int(a.day_number() - b.day_number())))
 }
 
 fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -179,7 +180,10 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
     let base = match call.ty.kind {
-        TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
+        TypeKind::DateTime => match arg!(call.datetime(0, DateNeed::Fuzzy, cx)) {
+            at if at.is_zero() => return Ok(Value::Null),
+            at => DateOrTime::DateTime(at),
+        },
         _ => match arg!(call.moment(0, cx)) {
             // The zero date is none, whatever sql_mode says.
             DateOrTime::DateTime(at) if at.is_zero() => {

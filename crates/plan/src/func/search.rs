@@ -132,7 +132,9 @@ fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let binary = call.arg_type(1).collation == CollationId::BINARY;
     let c = collation(if binary { CollationId::BINARY } else { call.arg_type(0).collation });
-    let at = list.split(|b| *b == b',').position(|item| c.equal(item, &needle));
+    // Spaces at the end count here, whatever the collation is.
+    let spaces = |text: &[u8]| text.iter().rev().take_while(|b| **b == b' ').count();
+    let at = list.split(|b| *b == b',').position(|item| c.equal(item, &needle) && spaces(item) == spaces(&needle));
     Ok(Value::Int(at.map_or(0, |at| at as i64 + 1)))
 }
 

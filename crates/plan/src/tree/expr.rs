@@ -232,6 +232,15 @@ impl Expr {
         matches!(self.kind, ExprKind::Param(_)) && self.coercibility == COERCIBILITY_VARIABLE
     }
 
+    /// As a number or moment it is that of the operand that it picks, whatever type it has itself.
+    pub(crate) fn passes_on(&self) -> bool {
+        match &self.kind {
+            ExprKind::Call(def, _) => matches!(def.name, "IF" | "NULLIF"),
+            ExprKind::Case { .. } => true,
+            _ => false,
+        }
+    }
+
     /// It has no operands.
     pub fn is_leaf(&self) -> bool {
         matches!(

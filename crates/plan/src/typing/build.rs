@@ -42,7 +42,7 @@ pub fn cut_behind_null(condition: &mut Expr) {
 pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
     // NULL has the charset binary.
     if expr.ty.kind == TypeKind::Null
-        && matches!(expr.kind, ExprKind::Literal(_))
+        && matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Subquery(_))
         && !text::same_charset(CollationId::BINARY, collation)
     {
         return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&text::collation_name(collation), &"binary"]));

@@ -5,6 +5,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
 use super::conversion::{DECIMAL_OF_TEXT, MOMENT_OF_TEXT, NUMBER_OF_DATE, QUIET_INTEGER, QUIET_NUMBER};
 use super::{COERCIBILITY_NUMERIC, cast_to, is_hex_literal, is_plain_number};
+use crate::eval::coerce::hex_number;
 use crate::expr::{Expr, ExprKind, SubqueryKind, SubqueryState};
 use crate::function::{FuncDef, FuncType};
 
@@ -42,7 +43,7 @@ pub(crate) fn moments_of(name: &str) -> &'static [usize] {
 pub fn as_number(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() {
         true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
-        true if passes_on(&expr) => each_passed_on(expr, as_number),
+        true if expr.passes_on() => each_passed_on(expr, |operand| as_number(number_of_hex(operand))),
         _ => quiet_number(expr),
     }
 }
@@ -52,7 +53,7 @@ pub fn as_decimal(expr: Expr) -> Result<Expr> {
     let is_given = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_)) || is_of_no_table(&expr);
     match expr.ty.is_bytes() && !is_given {
         true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
-        true if passes_on(&expr) => each_passed_on(expr, as_decimal),
+        true if expr.passes_on() => each_passed_on(expr, |operand| as_decimal(number_of_hex(operand))),
         true => call(&DECIMAL_OF_TEXT, vec![expr]),
         false => Ok(expr),
     }
@@ -62,7 +63,7 @@ pub fn as_decimal(expr: Expr) -> Result<Expr> {
 pub fn as_integer(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() && expr.ty.collation != CollationId::BINARY {
         true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
-        true if passes_on(&expr) => each_passed_on(expr, as_integer),
+        true if expr.passes_on() => each_passed_on(expr, as_integer),
         true if is_quiet(&expr) => call(&QUIET_INTEGER, vec![expr]),
         _ => Ok(expr),
     }
@@ -72,7 +73,7 @@ pub fn as_integer(expr: Expr) -> Result<Expr> {
 pub fn as_moment(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() {
         true if gives_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
-        true if passes_on(&expr) => each_passed_on(expr, |operand| match operand.ty.kind {
+        true if expr.passes_on() => each_passed_on(expr, |operand| match operand.ty.kind {
             TypeKind::Year => Ok(cast_to(operand, ColumnType::temporal(TypeKind::DateTime, 0))),
             _ => as_moment(operand),
         }),
@@ -94,13 +95,13 @@ fn gives_date(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Call(def, _) if ADDING.contains(&def.name))
 }
 
-/// As a number it is that of the operand that it picks, whatever type it has itself.
-pub(crate) fn passes_on(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Call(def, _) => matches!(def.name, "IF" | "NULLIF"),
-        ExprKind::Case { .. } => true,
-        _ => false,
-    }
+/// A hexadecimal literal that is picked is a number where one is asked for, though what picks it is a string.
+fn number_of_hex(expr: Expr) -> Expr {
+    let number = match &expr.kind {
+        ExprKind::Literal(Value::Bytes(bytes)) if is_hex_literal(&expr.ty) => hex_number(bytes),
+        _ => None,
+    };
+    number.map_or(expr, |number| Expr::literal(Value::UInt(number), ColumnType::bigint_unsigned()))
 }
 
 /// `expr`, of which `read` makes each operand that it may pick a number.

@@ -8,6 +8,7 @@
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
+use vaquita_types::temporal::{DateFlags, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
 use super::conversion::{FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
@@ -364,6 +365,12 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         };
         return Ok(boolean(ExprKind::InList(Box::new(value), list, rule), nullable));
     }
+    let is_literal_text = |item: &Expr| matches!(item.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&item.ty);
+    let texts_alone = list.iter().all(|item| is_literal_text(item) || is_given_later(item));
+    let days_alone = list.iter().all(|item| match &item.kind {
+        ExprKind::Literal(value) => matches!(value, Value::Bytes(_) | Value::Date(_) | Value::DateTime(_) | Value::Null),
+        _ => false,
+    });
     let mut adapted = Vec::with_capacity(list.len());
     let mut rules = Vec::with_capacity(list.len());
     for item in list {
@@ -373,9 +380,15 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         }
         // IN compares times to the last digit.
         let (_, item) = adapt_constants(exact_time(value.clone()), item);
+        if value.ty.kind == TypeKind::Date && days_alone && is_no_date(&item) {
+            // Equal to none, not to the zero date.
+            adapted.push(cast_to(item, ColumnType::new(TypeKind::Date)));
+            rules.push(CompareAs::DateTime);
+            continue;
+        }
         let item = unchecked_date(&value, item)?;
         // A text that is no time is midnight here; alone it would be compared as text.
-        let is_text = matches!(item.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&item.ty);
+        let is_text = is_literal_text(&item);
         rules.push(match value.ty.kind {
             TypeKind::Time if is_text => CompareAs::Time,
             _ => exactly(compare_as(&value, &item, "in")?),
@@ -389,6 +402,12 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
             .collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
+    if rule == CompareAs::Time && !texts_alone {
+        // Among other items than texts a text that is no time is equal to none.
+        for item in adapted.iter_mut().filter(|item| is_literal_text(item)) {
+            replace(item, |item| cast_to(item, ColumnType::temporal(TypeKind::Time, 6)));
+        }
+    }
     let nullable = value.nullable || adapted.iter().any(|e| e.nullable);
     let mut operand = if let CompareAs::Double = rule { as_number(value)? } else { value };
     let adapted = adapted
@@ -427,6 +446,16 @@ fn mixed_list_rule(value: &Expr, list: &[Expr]) -> Option<CompareAs> {
         (false, true, false) => Some(CompareAs::Time),
         (true, _, true) if !is_constant(value) => Some(CompareAs::Double),
         _ => None,
+    }
+}
+
+/// A constant text that is no date under any sql_mode.
+fn is_no_date(item: &Expr) -> bool {
+    match &item.kind {
+        ExprKind::Literal(Value::Bytes(text)) => {
+            is_string(&item.ty) && !is_hex_literal(&item.ty) && parse_datetime(text, DateFlags::default()).is_err()
+        }
+        _ => false,
     }
 }
 

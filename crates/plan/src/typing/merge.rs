@@ -10,8 +10,8 @@ use vaquita_types::geometry::GeometryKind;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::{
-    aggregate_collations, cast_to, convert_charset, decimal_type, is_hex_literal, is_string, length_among, number_width,
-    precision, scale, string_type,
+    aggregate_collations, cast_to, convert_charset, decimal_type, is_string, length_among, number_width, precision, scale,
+    string_type,
 };
 use crate::expr::{Expr, ExprKind};
 
@@ -68,10 +68,8 @@ fn numeric_rank(kind: TypeKind) -> Option<u8> {
 fn merge_numbers(a: TypeKind, x: u8, b: TypeKind, y: u8) -> TypeKind {
     let (low, high) = if x <= y { (a, b) } else { (b, a) };
     match high {
-        // A FLOAT holds small integers exactly.
-        TypeKind::Float if !matches!(low, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Year) => {
-            TypeKind::Double
-        }
+        // MySQL makes room for INT, but not for BIGINT, which integer literals are.
+        TypeKind::Float if matches!(low, TypeKind::Int | TypeKind::Bit | TypeKind::Decimal) => TypeKind::Double,
         TypeKind::Bit => TypeKind::BigInt,
         _ => high,
     }
@@ -210,8 +208,6 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
     let ty = match kind {
         TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
             let mut ty = string_type(u64::from(chars), collated.collation);
-            // Only these two give the literal itself to whoever asks for a number.
-            ty.unsigned = matches!(operation, "if" | "case") && exprs.iter().all(|e| is_hex_literal(&e.ty));
             if matches!(kind, TypeKind::Char | TypeKind::Binary) {
                 ty.kind = match ty.kind {
                     TypeKind::VarChar => TypeKind::Char,

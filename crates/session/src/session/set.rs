@@ -159,7 +159,11 @@ impl Session {
             return Ok(());
         }
         match def.var {
-            Some(Var::Autocommit) if value != Value::Int(0) && !self.env.settings.autocommit && self.transaction.is_open() => {
+            Some(Var::Autocommit)
+                if value != Value::Int(0)
+                    && !self.env.settings.autocommit
+                    && (self.transaction.is_open() || self.transaction.has_savepoints()) =>
+            {
                 self.commit_implicitly()?
             }
             Some(Var::WaitTimeout) => {

@@ -58,7 +58,12 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             Value::Null => Err(wrong_value(def, given)),
             _ => Err(wrong_type(def)),
         },
-        (Kind::Bool, Some(Var::RestrictFkOnNonStandardKey)) => check_restriction(def, given),
+        (Kind::Bool, Some(Var::RestrictFkOnNonStandardKey)) => {
+            check_going(def, given, "Foreign key referring to non-unique or partial keys is unsafe and may break replication.")
+        }
+        (Kind::Bool, Some(Var::EnableCascadeTriggers)) => {
+            check_going(def, given, "Triggers on child table will not fire during foreign key cascade.")
+        }
         (Kind::Bool, Some(Var::Profiling)) => check_bool(def, given).map(|checked| deprecated(def, checked)),
         (Kind::Bool, _) => check_bool(def, given),
         (Kind::Int { min, max, block }, Some(Var::ProfilingHistorySize)) => {
@@ -91,13 +96,12 @@ fn deprecated(def: &Def, Checked { value, warning }: Checked) -> Checked {
     Checked { value, warning: warning.or_else(|| Some(Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, text))) }
 }
 
-/// `restrict_fk_on_non_standard_key`, which MySQL will not have for ever.
-fn check_restriction(def: &Def, given: &Value) -> Result<Checked> {
-    const NOTE: &str = "Foreign key referring to non-unique or partial keys is unsafe and may break replication.";
+/// What MySQL will not have for ever, with a note for those who turn it off.
+fn check_going(def: &Def, given: &Value, note: &str) -> Result<Checked> {
     let Checked { value, .. } = check_bool(def, given)?;
     let warning = match is_on(&value) {
         true => Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&def.name]),
-        false => Error::new(&ER_WARN_DEPRECATED_WITH_NOTE, &[&def.name, &NOTE]),
+        false => Error::new(&ER_WARN_DEPRECATED_WITH_NOTE, &[&def.name, &note]),
     };
     Ok(Checked { value, warning: Some(warning) })
 }

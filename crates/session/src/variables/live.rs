@@ -74,6 +74,7 @@ live! {
     DefaultTmpStorageEngine "default_tmp_storage_engine" ForRuns(|s, v| s.temporary_engine = word(v).to_string().into()), "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
     DivPrecisionIncrement "div_precision_increment" ForPlans(|s, v| s.division_decimals = u8::try_from(number(v)).unwrap_or(u8::MAX)), "Decimals that / and AVG() have more than what they divide.";
+    EnableCascadeTriggers "enable_cascade_triggers" ForRuns(|s, v| s.cascade_triggers = is_on(v)), "ON runs the triggers of rows that cascades of foreign keys change.";
     ErrorCount "error_count" AsValue, "Errors of the statement before.";
     EventScheduler "event_scheduler" AsValue, "ON runs events when their time has come.";
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";

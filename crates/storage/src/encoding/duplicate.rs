@@ -61,7 +61,8 @@ pub(crate) fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {
         Value::Decimal(d) => d.write_text(out, ty.decimals),
         Value::Bytes(b) if ty.is_text() => out.extend_from_slice(&collate::to_utf8(ty.collation, b)),
         Value::Bytes(b) if ty.kind == TypeKind::Binary => {
-            write_binary(&b[..b.iter().rposition(|c| *c != 0).map_or(0, |i| i + 1)], out)
+            // Of zero bytes alone MySQL shows one.
+            write_binary(&b[..b.iter().rposition(|c| *c != 0).map_or(b.len().min(1), |i| i + 1)], out)
         }
         Value::Bytes(b) => write_binary(b, out),
         Value::Date(d) => d.write_text(out),

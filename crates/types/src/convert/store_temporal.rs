@@ -125,8 +125,8 @@ fn store_time(value: &Value, from: &ColumnType, to: &ColumnType, ctx: &StoreCont
         Value::Time(t) => return Ok(Value::Time(t.to_fsp(to.decimals, cut, 0))),
         Value::Date(_) => return Ok(Value::Time(Time::ZERO)),
         Value::DateTime(dt) => {
-            let rounded = dt.to_fsp(to.decimals, cut, 0).unwrap_or(*dt);
-            return Ok(Value::Time(rounded.time()));
+            // The last second of a day is rounded up to 24:00:00.
+            return Ok(Value::Time(dt.time().to_fsp(to.decimals, cut, 0)));
         }
         Value::Bytes(text) if text.is_empty() => return Ok(Value::Time(Time::ZERO)),
         Value::Bytes(text) => {

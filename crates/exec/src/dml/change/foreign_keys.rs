@@ -9,6 +9,9 @@
 //! looked for once a statement. Nothing here asks the statement's snapshot (ISO-10), but for children that change: they are rows that a
 //! statement changes (ISO-3).
 //!
+//! With `enable_cascade_triggers` the row at which a cascade begins is written last, and the triggers of the children's tables run, BEFORE and
+//! AFTER each row, which find it as it was. A cascade that comes back to a row that it has gone through passes it by.
+//!
 //! Example: `DELETE FROM p WHERE id = 1` with a child `c` ON DELETE CASCADE locks the key 1 of p (X), waits for whoever inserts a child of it,
 //! deletes the row, then scans c's index for 1, and locks and deletes each row there as `DELETE FROM c` would.
 
@@ -23,28 +26,45 @@ use vaquita_types::limits::FOREIGN_KEY_DEPTH_MAX;
 use vaquita_types::schema::{ColumnDef, ForeignKeyDef, QualifiedName, ReferentialAction, TableDef, TableId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::TableChange;
 use super::stored::StoredRows;
 use super::values::RowBuilder;
 use crate::context::{Execution, Links, Parent, ToChild};
 
-/// The tables that a cascade has gone through.
+/// The rows that a cascade has gone through.
 pub(super) struct Chain<'c> {
     before: Option<&'c Chain<'c>>,
     table: TableId,
+    /// The clustered key of the row.
+    row: &'c [u8],
+    /// The foreign key that led here, whose parent is written behind its children.
+    key_of_parent_to_come: Option<usize>,
     depth: usize,
 }
 
 impl<'c> Chain<'c> {
-    pub fn root(table: TableId) -> Chain<'c> {
-        Chain { before: None, table, depth: 0 }
+    pub fn root(table: TableId, row: &'c [u8]) -> Chain<'c> {
+        Chain { before: None, table, row, key_of_parent_to_come: None, depth: 0 }
     }
 
-    fn to(&'c self, table: TableId) -> Chain<'c> {
-        Chain { before: Some(self), table, depth: self.depth + 1 }
+    fn to(&'c self, table: TableId, row: &'c [u8], key_of_parent_to_come: Option<usize>) -> Chain<'c> {
+        Chain { before: Some(self), table, row, key_of_parent_to_come, depth: self.depth + 1 }
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.before.is_none()
+    }
+
+    pub fn key_of_parent_to_come(&self) -> Option<usize> {
+        self.key_of_parent_to_come
     }
 
     fn has(&self, table: TableId) -> bool {
         self.table == table || self.before.is_some_and(|before| before.has(table))
+    }
+
+    fn has_row(&self, table: TableId, row: &[u8]) -> bool {
+        self.table == table && self.row == row || self.before.is_some_and(|before| before.has_row(table, row))
     }
 }
 
@@ -114,15 +134,16 @@ fn same(a: &[Value], b: &[Value], columns: &[usize]) -> bool {
     columns.iter().all(|column| a.get(*column) == b.get(*column))
 }
 
-/// A new or changed row has its parents; `old` is what it was.
+/// A new or changed row has its parents; `old` is what it was. The parent of the foreign key `to_come` is not there yet.
 pub(super) fn check_parents(
     statement: &Execution<'_>,
     table: &Table,
     links: &Links,
     old: Option<&[Value]>,
     new: &[Value],
+    to_come: Option<usize>,
 ) -> Result<()> {
-    for to in &links.parents {
+    for to in links.parents.iter().filter(|to| Some(to.key) != to_come) {
         // MySQL lets no row with a parent be changed while the parent's table is not there.
         if to.parent.is_some() && old.is_some_and(|old| same(old, new, &to.columns)) {
             continue;
@@ -199,6 +220,34 @@ pub(super) fn cascade(
     Ok(())
 }
 
+/// The rows of a child that a cascade changes, with its triggers (`enable_cascade_triggers`) or without.
+enum ChildRows<'a> {
+    Plain(StoredRows<'a>),
+    Triggered(Box<TableChange<'a>>),
+}
+
+impl ChildRows<'_> {
+    fn delete(&mut self, key: &[u8], row: &[Value], chain: &Chain<'_>) -> Result<()> {
+        match self {
+            ChildRows::Plain(rows) => rows.delete_within(key, row, chain),
+            ChildRows::Triggered(change) => change.delete_in_cascade(key, row, chain),
+        }
+    }
+
+    fn update(
+        &mut self,
+        key: &[u8],
+        row: &[Value],
+        changed: &[Value],
+        (columns, chain): (&[usize], &Chain<'_>),
+    ) -> Result<Written> {
+        match self {
+            ChildRows::Plain(rows) => rows.update_within(key, row, changed, chain),
+            ChildRows::Triggered(change) => change.update_in_cascade(key, row, changed, (columns, chain)),
+        }
+    }
+}
+
 impl ToChild {
     fn key(&self) -> &ForeignKeyDef {
         &self.child.def.foreign_keys[self.key]
@@ -252,8 +301,13 @@ impl ToChild {
         new: Option<&[Value]>,
         chain: &Chain<'_>,
     ) -> Result<()> {
-        let chain = chain.to(self.child.def.id);
-        let mut rows = StoredRows::new(statement, &self.child);
+        let child = self.child.def.id;
+        let fires = statement.session.run_settings().cascade_triggers;
+        let to_come = (fires && chain.is_root()).then_some(self.key);
+        let mut rows = match fires && !self.child.def.triggers.is_empty() {
+            true => ChildRows::Triggered(Box::new(TableChange::new(statement, &self.child, None, false)?)),
+            false => ChildRows::Plain(StoredRows::new(statement, &self.child)),
+        };
         let taken = |duplicate: &Duplicate| self.taken(parent, new, duplicate);
         let lock = |key: &[u8]| {
             let locked = statement.txn.borrow_mut().lock_row(key, LockMode::X, statement.lock_wait())?;
@@ -262,14 +316,19 @@ impl ToChild {
         };
         self.for_each_child(statement, values, lock, |key, row| {
             statement.interrupt.check()?;
+            // It is on the way to its own children, which stand before it.
+            if fires && chain.has_row(child, key) {
+                return Ok(true);
+            }
+            let chain = chain.to(child, key, to_come);
             if chain.depth >= FOREIGN_KEY_DEPTH_MAX {
                 return Err(Error::new(&ER_FK_DEPTH_EXCEEDED, &[&FOREIGN_KEY_DEPTH_MAX]));
             }
             match (action, new) {
-                (ReferentialAction::Cascade, None) => rows.delete_within(key, &row, &chain)?,
+                (ReferentialAction::Cascade, None) => rows.delete(key, &row, &chain)?,
                 _ => {
                     let changed = self.changed(statement, action, &row, new)?;
-                    match rows.update_within(key, &row, &changed, &chain)? {
+                    match rows.update(key, &row, &changed, (&self.columns, &chain))? {
                         Written::Done | Written::Skipped => {}
                         Written::Duplicate(duplicate) => return Err(taken(&duplicate)),
                     }

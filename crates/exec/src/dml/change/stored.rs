@@ -39,7 +39,7 @@ impl<'a> StoredRows<'a> {
 
     pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
         if self.keyed {
-            check_parents(self.statement, self.table, &*self.links()?, None, row)?;
+            check_parents(self.statement, self.table, &*self.links()?, None, row, None)?;
         }
         let table = match &self.partitions {
             None => self.table,
@@ -51,13 +51,13 @@ impl<'a> StoredRows<'a> {
 
     /// Error 1452 for a new row without a parent.
     pub fn find_parents(&mut self, row: &[Value]) -> Result<()> {
-        if self.keyed { check_parents(self.statement, self.table, &*self.links()?, None, row) } else { Ok(()) }
+        if self.keyed { check_parents(self.statement, self.table, &*self.links()?, None, row, None) } else { Ok(()) }
     }
 
     /// Changes a row that is locked.
     pub fn update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
         if self.keyed {
-            return self.update_within(key, old, new, &Chain::root(self.table.def.id));
+            return self.update_within(key, old, new, &Chain::root(self.table.def.id, key));
         }
         self.write_update(key, old, new)
     }
@@ -66,7 +66,10 @@ impl<'a> StoredRows<'a> {
     pub(super) fn update_within(&mut self, key: &[u8], old: &[Value], new: &[Value], chain: &Chain<'_>) -> Result<Written> {
         let links = self.links()?;
         check_children(self.statement, self.table, &links, old, Some(new), chain)?;
-        check_parents(self.statement, self.table, &links, Some(old), new)?;
+        check_parents(self.statement, self.table, &links, Some(old), new, chain.key_of_parent_to_come())?;
+        if self.changes_children_first(&links, chain) {
+            return self.update_behind_children(&links, key, (old, new), chain);
+        }
         let written = self.write_update(key, old, new)?;
         if written == Written::Done {
             cascade(self.statement, self.table, &links, old, Some(new), chain)?;
@@ -80,6 +83,30 @@ impl<'a> StoredRows<'a> {
             true => Err(Error::new(&ER_ILLEGAL_HA, &[&self.table.def.name])),
             false => Ok(()),
         }
+    }
+
+    /// As in MySQL, triggers of a cascade find the row at which it begins as it was.
+    fn changes_children_first(&self, links: &Links, chain: &Chain<'_>) -> bool {
+        !links.children.is_empty() && chain.is_root() && self.statement.session.run_settings().cascade_triggers
+    }
+
+    /// What children have become is undone if the row's new key turns out to be taken.
+    fn update_behind_children(
+        &mut self,
+        links: &Links,
+        key: &[u8],
+        (old, new): (&[Value], &[Value]),
+        chain: &Chain<'_>,
+    ) -> Result<Written> {
+        let part = self.statement.txn.borrow_mut().begin_part();
+        let done = cascade(self.statement, self.table, links, old, Some(new), chain);
+        let written = done.and_then(|()| self.write_update(key, old, new));
+        let mut txn = self.statement.txn.borrow_mut();
+        match &written {
+            Ok(Written::Done) => txn.end_part(part),
+            _ => txn.rollback_part(part),
+        }
+        written
     }
 
     fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
@@ -106,7 +133,7 @@ impl<'a> StoredRows<'a> {
     /// As `delete`, of a row that the caller has read.
     pub fn delete_row(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
         if self.keyed {
-            return self.delete_within(key, old, &Chain::root(self.table.def.id));
+            return self.delete_within(key, old, &Chain::root(self.table.def.id, key));
         }
         self.write_delete(key, old)
     }
@@ -115,6 +142,10 @@ impl<'a> StoredRows<'a> {
     pub(super) fn delete_within(&mut self, key: &[u8], old: &[Value], chain: &Chain<'_>) -> Result<()> {
         let links = self.links()?;
         check_children(self.statement, self.table, &links, old, None, chain)?;
+        if self.changes_children_first(&links, chain) {
+            cascade(self.statement, self.table, &links, old, None, chain)?;
+            return self.write_delete(key, old);
+        }
         self.write_delete(key, old)?;
         cascade(self.statement, self.table, &links, old, None, chain)
     }

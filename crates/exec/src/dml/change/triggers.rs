@@ -6,13 +6,15 @@
 //! AUTO_INCREMENT will give and the generated columns of what is given; NOT NULL is looked at for what it leaves behind, the generated columns
 //! are computed again, then the number is drawn.
 
+use vaquita_storage::{Table, Written};
+use vaquita_types::errno::ER_FK_CASCADE_TRIGGER_UPDATING_FK_COLUMNS_NOT_SUPPORTED;
 use vaquita_types::schema::{ColumnDefault, TriggerEvent, TriggerTime};
-use vaquita_types::{Result, TypeKind, Value};
+use vaquita_types::{Error, Result, TypeKind, Value};
 
 use super::TableChange;
+use super::foreign_keys::Chain;
 use super::values::{RowBuilder, implicit_default};
 use crate::context::{Execution, KeptTriggers, NewRow, TriggeredRow};
-use vaquita_storage::Table;
 
 /// There are none for most tables, which is all that they pay.
 pub(super) struct Triggers<'a> {
@@ -194,5 +196,50 @@ impl TableChange<'_> {
             triggers.fire(TriggerEvent::Delete, TriggerTime::After, &image, NewRow::None)?;
         }
         Ok(gone)
+    }
+    /// Deletes a row of a cascade, as it is stored.
+    pub(super) fn delete_in_cascade(&mut self, key: &[u8], old: &[Value], chain: &Chain<'_>) -> Result<()> {
+        let image = if self.fires_delete() { shown(old, &self.values)? } else { Vec::new() };
+        if let Some(triggers) = &mut self.triggers {
+            triggers.fire(TriggerEvent::Delete, TriggerTime::Before, &image, NewRow::None)?;
+        }
+        self.rows.delete_within(key, old, chain)?;
+        match &mut self.triggers {
+            None => Ok(()),
+            Some(triggers) => triggers.fire(TriggerEvent::Delete, TriggerTime::After, &image, NewRow::None),
+        }
+    }
+
+    /// Changes a row of a cascade, as it is stored, to `changed`, of which triggers may set other `columns` than those of the key
+    /// (error 6576).
+    pub(super) fn update_in_cascade(
+        &mut self,
+        key: &[u8],
+        old: &[Value],
+        changed: &[Value],
+        (columns, chain): (&[usize], &Chain<'_>),
+    ) -> Result<Written> {
+        if !self.fires_update() {
+            return self.rows.update_within(key, old, changed, chain);
+        }
+        let (before, given) = (shown(old, &self.values)?, shown(changed, &self.values)?);
+        let mut new = given.clone();
+        self.before_update(&before, &mut new, true)?;
+        if columns.iter().any(|column| new.get(*column) != given.get(*column)) {
+            return Err(Error::new(&ER_FK_CASCADE_TRIGGER_UPDATING_FK_COLUMNS_NOT_SUPPORTED, &[]));
+        }
+        if self.values.generates() {
+            self.values.generate(&mut new)?;
+        }
+        self.values.check_constraints(&new)?;
+        if self.values.stores_other_times() {
+            self.values.to_utc_where_changed(&mut new, &before, old);
+        }
+        let written = self.rows.update_within(key, old, &new, chain)?;
+        if written == Written::Done {
+            self.numbers.note_changed(old, &new)?;
+            self.after_update(old, &new)?;
+        }
+        Ok(written)
     }
 }

@@ -15,7 +15,7 @@ use vaquita_types::errno::{
     ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
-use vaquita_types::temporal::{DateTime, TimeZone};
+use vaquita_types::temporal::{Date, DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use crate::context::{Execution, SessionEnv, already_stored, local_now, stores_days, value_of_column};
@@ -100,6 +100,7 @@ impl<'a> RowBuilder<'a> {
         // A parameter takes its column's type in the plan, whatever the client sends for it: text comes in the
         // connection's character set, which is utf8mb4 here.
         let text;
+        let is_parameter = !from.is_bytes();
         let from = match from.is_bytes() {
             true => from,
             false => {
@@ -112,9 +113,32 @@ impl<'a> RowBuilder<'a> {
             Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => {
                 store_hex(&bytes, &column.ty, &self.store)
             }
+            // A parameter's text has become a date before.
+            Value::Bytes(bytes) if is_date(&column.ty) && !is_parameter => {
+                let warning = coerce::delimiter_warning(&bytes, self.row);
+                let stored = convert::store(Value::Bytes(bytes), from, &column.ty, &self.store);
+                self.warn_of_delimiter(warning, &stored);
+                stored
+            }
             value => convert::store(value, from, &column.ty, &self.store),
         };
         self.stored(stored, column)
+    }
+
+    /// A text that is a date, if not of the standard form.
+    fn warn_of_delimiter(&self, warning: Option<Error>, stored: &std::result::Result<Value, Box<StoreProblem>>) {
+        let is_zero = |value: &Value| match value {
+            Value::Date(date) => *date == Date::ZERO,
+            Value::DateTime(time) => time.is_zero(),
+            _ => true,
+        };
+        // A space at the start is seen before the rest is read.
+        let is_early = warning.as_ref().is_some_and(|warning| warning.message().starts_with("Delimiter ' ' in position 0 "));
+        if let Some(warning) = warning
+            && stored.as_ref().map_or_else(|problem| is_early || !is_zero(&problem.adjusted), |_| true)
+        {
+            self.statement.session.warn(Level::Warning, warning);
+        }
     }
 
     /// What storing came to, with errors and warnings as the mode says.
@@ -414,6 +438,10 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
+fn is_date(ty: &ColumnType) -> bool {
+    matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
+}
+
 fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Year)
 }
@@ -488,7 +516,7 @@ pub fn stored_digits(text: &[u8], ty: &ColumnType) -> Option<Value> {
 /// MySQL's implicit default: zero, the empty string, the first label.
 pub fn implicit_default(column: &ColumnDef) -> Value {
     use vaquita_types::decimal::Decimal;
-    use vaquita_types::temporal::{Date, Time};
+    use vaquita_types::temporal::Time;
     let ty = &column.ty;
     match ty.kind {
         _ if ty.is_integer() => {

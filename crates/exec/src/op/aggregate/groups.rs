@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use vaquita_plan::env::Level;
-use vaquita_plan::eval::coerce;
+use vaquita_plan::eval::{coerce, print};
 use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_plan::visit;
@@ -242,7 +242,7 @@ impl<'p> Groups<'p> {
     }
 
     /// Puts a group's results and keys into their slots.
-    pub fn give_results(&mut self, group: usize, frame: &mut Frame<'_>) {
+    pub fn give_results(&mut self, group: usize, frame: &mut Frame<'_>) -> Result<()> {
         for (value, (_, slot)) in self.keys.row_mut(group).iter_mut().zip(self.spec.keys) {
             frame.slots[*slot] = std::mem::take(value);
         }
@@ -260,6 +260,7 @@ impl<'p> Groups<'p> {
                 }
             }
             let value = state.finish(of.kind, &of.ty);
+            check_deviation(of, &value, frame)?;
             let is_extreme = matches!(of.kind, AggregateKind::Min | AggregateKind::Max);
             // The extreme member of an ENUM or a SET is given as its label.
             frame.slots[of.slot] = if is_extreme && matches!(of.ty.kind, TypeKind::Enum | TypeKind::Set) && !value.is_null() {
@@ -268,6 +269,7 @@ impl<'p> Groups<'p> {
                 value
             };
         }
+        Ok(())
     }
 
     /// Puts the saved slots of the group's first row back.
@@ -280,5 +282,23 @@ impl<'p> Groups<'p> {
         for (value, slot) in self.first_rows.row_mut(group).iter_mut().zip(self.spec.saved) {
             std::mem::swap(value, &mut frame.slots[*slot]);
         }
+    }
+}
+
+/// Error 1690 for a deviation that no DOUBLE holds.
+fn check_deviation(of: &Aggregate, value: &Value, frame: &Frame<'_>) -> Result<()> {
+    let name = match of.kind {
+        AggregateKind::StdDevPop => "std",
+        AggregateKind::StdDevSamp => "stddev_samp",
+        AggregateKind::VarPop => "variance",
+        AggregateKind::VarSamp => "var_samp",
+        _ => return Ok(()),
+    };
+    match value {
+        Value::Float(number) if !number.is_finite() => {
+            let call = print::print_call(name, &of.args, &frame.cx());
+            Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"DOUBLE", &call]))
+        }
+        _ => Ok(()),
     }
 }

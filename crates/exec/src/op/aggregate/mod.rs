@@ -178,7 +178,7 @@ impl<'p> HashAggregate<'p> {
             overflow.advance()?;
         }
         self.groups.give_saved(0, frame);
-        self.groups.give_results(0, frame);
+        self.groups.give_results(0, frame)?;
         Ok(true)
     }
 
@@ -249,7 +249,7 @@ impl Operator for HashAggregate<'_> {
         let group = self.order.get(self.at).copied().unwrap_or(self.at);
         self.at += 1;
         self.groups.give_saved(group, frame);
-        self.groups.give_results(group, frame);
+        self.groups.give_results(group, frame)?;
         Ok(true)
     }
 }
@@ -302,7 +302,7 @@ impl Operator for StreamAggregate<'_> {
             } else {
                 self.waiting = true;
                 self.given = true;
-                self.groups.give_results(0, frame);
+                self.groups.give_results(0, frame)?;
                 self.groups.swap_saved(0, frame);
                 return Ok(true);
             }
@@ -311,7 +311,7 @@ impl Operator for StreamAggregate<'_> {
         if self.groups.len() == 0 {
             return Ok(false);
         }
-        self.groups.give_results(0, frame);
+        self.groups.give_results(0, frame)?;
         self.groups.give_saved(0, frame);
         Ok(true)
     }

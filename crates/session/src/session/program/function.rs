@@ -319,7 +319,7 @@ impl FunctionHost<'_> {
         let mut changed = targets;
         let mut at = 0;
         while let Some(table) = changed.get(at).cloned() {
-            if in_use.has(&table) {
+            if in_use.has(&table) || self.is_in_cascade(in_use, &table)? {
                 return Err(Error::new(&ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, &[&table.name]));
             }
             for child in &table.referenced_by {
@@ -329,6 +329,27 @@ impl FunctionHost<'_> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// With `enable_cascade_triggers`: a statement around this one may come to the table by foreign keys.
+    fn is_in_cascade(&self, in_use: &InUse<'_>, table: &TableRef) -> Result<bool> {
+        if !self.view.env.settings.run.cascade_triggers {
+            return Ok(false);
+        }
+        let mut reached = match in_use.tables {
+            Tables::Of(plan) => targets(plan),
+            _ => Vec::new(),
+        };
+        let mut at = 0;
+        while let Some(parent) = reached.get(at).cloned() {
+            for child in &parent.referenced_by {
+                let child = self.statement.catalog.table(&child.database, &child.name)?.map(|child| child.def.clone());
+                reached.extend(child.filter(|child| !reached.iter().any(|known| known.id == child.id)));
+            }
+            at += 1;
+        }
+        Ok(reached.iter().any(|known| known.id == table.id)
+            || in_use.outer.map_or(Ok(false), |outer| self.is_in_cascade(outer, table))?)
     }
 
     fn run_query<T>(

@@ -6,7 +6,7 @@
 //! ```
 //! While it is closed, the statement that runs is a transaction of its own: storage's has been begun, and ends with the statement.
 //!
-//! * TRANSACTION-1: savepoints, a branch, and what ROLLBACK leaves done belong to an open transaction; `over` ends them with it.
+//! * TRANSACTION-1: savepoints (but those set with autocommit off before one has begun), a branch, and what ROLLBACK leaves done belong to an open transaction; `over` ends them with it.
 //! * TRANSACTION-2: what SET TRANSACTION said holds for one transaction. `stale` says that storage's was begun with options that the next
 //!   does not have; the next one begins it anew.
 
@@ -182,6 +182,7 @@ impl SessionTransaction {
     }
 
     fn begin_with(&mut self, options: TxnOptions) {
+        self.savepoints.clear();
         self.storage().renew(TxnOptions { autocommit: false, ..options });
         self.open = true;
         // The one after it takes the session's options again.
@@ -189,8 +190,10 @@ impl SessionTransaction {
     }
 
     pub fn set_savepoint(&mut self, name: &str, settings: &Settings) -> Result<()> {
-        if !settings.autocommit {
-            self.begin_if_needed(settings);
+        if !self.open && !settings.autocommit {
+            // It begins no transaction: the next statement that uses a table does.
+            self.savepoints.set(name, None)?;
+            self.savepoint_counts[0] += 1;
         }
         if self.open {
             let storage = self.storage.get_mut();
@@ -199,6 +202,12 @@ impl SessionTransaction {
             self.savepoint_counts[0] += 1;
         }
         Ok(())
+    }
+
+    /// With autocommit off also before a transaction has begun.
+    #[inline]
+    pub fn has_savepoints(&self) -> bool {
+        !self.savepoints.is_empty()
     }
 
     pub fn rollback_to(&mut self, name: &str) -> Result<()> {
@@ -259,7 +268,7 @@ impl SessionTransaction {
     /// The statement that ran is the end of its transaction. What used no table was none: SET TRANSACTION's is still to come.
     #[inline]
     pub fn ends_with_statement(&mut self) -> bool {
-        !self.open && (self.next.is_default() || !self.storage().is_idle())
+        !self.open && !self.has_savepoints() && (self.next.is_default() || !self.storage().is_idle())
     }
 
     /// Its commit is on the way, or it was rolled back: TRANSACTION-1 and TRANSACTION-2.

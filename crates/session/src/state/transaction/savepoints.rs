@@ -35,6 +35,11 @@ impl Savepoints {
         }
     }
 
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.by_time.is_empty()
+    }
+
     /// Error 1041 if the server has no memory for so many.
     pub fn set(&mut self, name: &str, mark: Option<Mark>) -> Result<()> {
         self.reserve.keep((self.by_time.len() + 1) * SAVEPOINT_BYTES + (self.name_bytes + name.len()) * 2)?;
