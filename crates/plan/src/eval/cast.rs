@@ -88,7 +88,7 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
                 Value::Bytes(text) if from.is_blob() => coerce::parse_int(text, env),
                 _ => coerce::to_int(value, from, env)?,
             };
-            if matches!(value, Value::Bytes(_)) && !crate::typing::is_hex_literal(from) {
+            if matches!(value, Value::Bytes(_)) && !crate::text::is_hex_literal(from) {
                 warn_complement(n, unsigned, env);
             }
             n

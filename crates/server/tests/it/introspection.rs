@@ -36,6 +36,9 @@ fn who_waits_for_whom_is_told_and_explained() {
     ok(&mut root, "CREATE TABLE d.t (a INT PRIMARY KEY, b INT)");
     ok(&mut root, "INSERT INTO d.t VALUES (1, 1), (2, 2)");
     let mut watcher = server.connect();
+    let logged =
+        "SELECT COUNT(*) > 0, MIN(subsystem) FROM performance_schema.error_log WHERE subsystem = 'Server' AND prio = 'System'";
+    assert_eq!(watcher.query(logged).rows(), [["1", "Server"]]);
     ok(&mut root, "BEGIN");
     ok(&mut root, "UPDATE d.t SET b = 5 WHERE a = 1");
     let waiting = start(server.connect(), "UPDATE d.t SET b = 6 WHERE a = 1");

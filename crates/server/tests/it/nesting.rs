@@ -25,7 +25,7 @@ const ER_SP_DOES_NOT_EXIST: u16 = 1305;
 const ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT: u16 = 1582;
 
 /// Functions whose calls are not `NAME(argument, …)`, with `{}` for each argument.
-const FORMS: [(&str, &[&str]); 27] = [
+const FORMS: [(&str, &[&str]); 28] = [
     ("%", &["({} % {})"]),
     ("&", &["({} & {})"]),
     ("*", &["({} * {})"]),
@@ -51,6 +51,7 @@ const FORMS: [(&str, &[&str]); 27] = [
     ("EXTRACT", &["EXTRACT(DAY FROM {})"]),
     ("POSITION", &["POSITION({} IN {})"]),
     ("TRIM", &["TRIM({})", "TRIM({} FROM {})"]),
+    ("AT TIME ZONE", &["CAST({} AT TIME ZONE '+00:00' AS DATETIME)"]),
     ("TIMESTAMPADD", &["TIMESTAMPADD(DAY, {}, {})"]),
     ("TIMESTAMPDIFF", &["TIMESTAMPDIFF(DAY, {}, {})"]),
 ];
@@ -229,7 +230,7 @@ const LIMITS: [Limit; 22] = [
 ];
 
 /// Limits and the test that hits them; the last are of gigabytes.
-const HIT_ELSEWHERE: [(&str, &str); 28] = [
+const HIT_ELSEWHERE: [(&str, &str); 29] = [
     ("SYNTAX_NESTING_MAX", "it::depth"),
     ("SYNTAX_HEIGHT_MAX", "it::depth"),
     ("BINDING_DEPTH_MAX", "it::depth"),
@@ -257,6 +258,7 @@ const HIT_ELSEWHERE: [(&str, &str); 28] = [
     ("PROGRAM_STEPS_MAX", "it::programs"),
     ("FOREIGN_KEY_DEPTH_MAX", "golden script fk_cascades"),
     ("PARTITIONS_MAX", "golden script partitions_ddl"),
+    ("MYISAM_KEY_BYTES_MAX", "golden script key_lengths"),
     ("FOREIGN_KEYS_CHECKED_BYTES_MAX", "what is beyond it is looked up again"),
 ];
 

@@ -245,5 +245,7 @@ fn server(dir: &Path, engine: Arc<Engine>) -> Result<Arc<Server>> {
         server_uuid: server_uuid(&catalog)?,
         options: vec![("local_infile", Value::Int(1))],
     };
-    Ok(Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), accounts, Arc::new(OneThread)))
+    let server = Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), accounts, Arc::new(OneThread));
+    vaquita_session::sys_schema::prepare(&server)?;
+    Ok(server)
 }

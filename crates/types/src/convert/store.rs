@@ -214,7 +214,7 @@ fn store_vector(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
     match vector::check(bytes) {
         Err(VectorProblem::Length) => refused("string", bytes.len()),
         Err(VectorProblem::NotFinite) => refused("NAN or INF", bytes.len()),
-        Ok(()) if bytes.len() > to.length as usize => StoreProblem::of(ProblemKind::TooLong, Value::bytes(&[])),
+        Ok(()) if bytes.len() > to.length as usize => StoreProblem::of(ProblemKind::TooLong, Value::bytes([])),
         Ok(()) => Ok(value),
     }
 }
