@@ -67,7 +67,7 @@ fn events() -> Vec<Vec<u8>> {
     for log in logs {
         let (mut reader, mut decoder, mut map) = (EventReader::of_file(), Decoder::default(), Vec::new());
         reader.feed(log);
-        while let Ok(Some(raw)) = reader.next() {
+        while let Ok(Some(raw)) = reader.next_event() {
             if raw.header.event_type == event_type::TABLE_MAP {
                 map = raw.data().to_vec();
             }

@@ -196,9 +196,9 @@ fn look_at(event: &Event<'_>, header: &Header, len: usize) {
             let (mut unpacker, mut reader) = (payload.unpacker(), EventReader::of_payload());
             let mut decoder = Decoder::default();
             let mut pieces = 0;
-            while let Ok(Some(piece)) = unpacker.next() {
+            while let Ok(Some(piece)) = unpacker.next_piece() {
                 reader.feed(piece);
-                while let Ok(Some(raw)) = reader.next() {
+                while let Ok(Some(raw)) = reader.next_event() {
                     let _ = decoder.decode(&raw);
                 }
                 pieces += 1;
@@ -219,7 +219,7 @@ fn read_log(data: &[u8], piece: usize) -> (Vec<(u8, u64)>, Result<(), BinlogErro
     for bytes in file.chunks(piece) {
         reader.feed(bytes);
         loop {
-            match reader.next() {
+            match reader.next_event() {
                 Ok(Some(raw)) => events.push((raw.header.event_type, raw.position)),
                 Ok(None) => break,
                 Err(error) => return (events, Err(error)),

@@ -129,7 +129,7 @@ pub fn error_log(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 pub fn timers(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     const NANOSECOND: u64 = 1_000_000_000;
     let began = std::time::Instant::now();
-    let overhead = (0..10).map(|_| std::time::Instant::now()).last().map_or(0, |last| (last - began).as_nanos() as u64 / 10);
+    let overhead = (0..10).map(|_| std::time::Instant::now()).next_back().map_or(0, |last| (last - began).as_nanos() as u64 / 10);
     Ok(vec![
         row!["CYCLE", NULL, NULL, NULL],
         row!["NANOSECOND", NANOSECOND, 1u64, overhead],

@@ -274,7 +274,7 @@ impl Binder<'_> {
         aggregate.order_by = order_by;
         let separator = call.separator.as_deref().unwrap_or(b",");
         let separator = crate::text::convert(separator.into(), self.cx.settings.connection_collation, charset);
-        aggregate.separator = Some(Value::bytes(&separator.unwrap_or_else(|rest| rest.into())));
+        aggregate.separator = Some(Value::bytes(separator.unwrap_or_else(|rest| rest.into())));
         Ok(aggregate)
     }
 

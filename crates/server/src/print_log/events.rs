@@ -119,9 +119,9 @@ impl<'a> Printer<'a> {
     /// The events of a compressed transaction, or nothing but their errors.
     fn payload(&mut self, payload: &TransactionPayload<'_>, mut out: Option<&mut dyn Write>) -> Outcome {
         let (mut unpacker, mut reader) = (payload.unpacker(), EventReader::of_payload());
-        while let Some(piece) = read!(unpacker.next()) {
+        while let Some(piece) = read!(unpacker.next_piece()) {
             reader.feed(piece);
-            while let Some(raw) = read!(reader.next()) {
+            while let Some(raw) = read!(reader.next_event()) {
                 let event = read!(self.decoder.decode(&raw));
                 if let Some(out) = &mut out {
                     writeln!(out, "# unpacked, at {}", raw.position)?;

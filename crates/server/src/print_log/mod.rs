@@ -94,7 +94,7 @@ fn print_file(name: &str, mut printer: Printer<'_>, out: &mut dyn Write) -> Resu
         reader.feed(piece.get(..len).unwrap_or_default());
         loop {
             let position = reader.position();
-            let Some(raw) = reader.next().map_err(|error| damage(position, &error))? else { break };
+            let Some(raw) = reader.next_event().map_err(|error| damage(position, &error))? else { break };
             if raw.position >= printer.stop() {
                 return Ok(());
             }

@@ -116,7 +116,7 @@ fn positions(name: &str, code: u8) -> Vec<u64> {
     let mut reader = EventReader::of_file();
     reader.feed(&std::fs::read(recorded(name)).expect("recorded"));
     let mut found = Vec::new();
-    while let Some(raw) = reader.next().expect("a log") {
+    while let Some(raw) = reader.next_event().expect("a log") {
         if raw.header.event_type == code {
             found.push(raw.position);
         }
@@ -206,7 +206,7 @@ impl Source {
     fn send_log(&mut self, log: &[u8]) {
         let mut reader = EventReader::of_file();
         reader.feed(log);
-        while let Some(raw) = reader.next().expect("a log") {
+        while let Some(raw) = reader.next_event().expect("a log") {
             self.send(|out| {
                 out.push(0);
                 out.extend_from_slice(raw.bytes);

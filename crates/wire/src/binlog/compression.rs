@@ -77,7 +77,7 @@ pub struct Unpacker<'a> {
 
 impl Unpacker<'_> {
     /// The next piece; `None` at the end. More or less than the event said is an error.
-    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub fn next_piece(&mut self) -> Result<Option<&[u8]>> {
         let len = match &mut self.zstd {
             None => {
                 let (piece, rest) = self.input.split_at(self.input.len().min(PIECE_BYTES));

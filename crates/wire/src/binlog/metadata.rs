@@ -69,11 +69,24 @@ fn decode_field(field: u8, content: &[u8], map: &mut TableMap) -> Result<()> {
     match field {
         1 => signedness(content, map),
         2 => default_collations(&mut bytes, map, is_character)?,
-        3 => for_each(map, is_character, |column| Ok(column.collation = Some(number(&mut bytes)?)))?,
-        4 => for_each(map, |_| true, |column| Ok(column.name = Some(bytes.lenenc_bytes()?.into())))?,
+        3 => for_each(map, is_character, |column| {
+            let _: () = column.collation = Some(number(&mut bytes)?);
+            Ok(())
+        })?,
+        4 => for_each(
+            map,
+            |_| true,
+            |column| {
+                let _: () = column.name = Some(bytes.lenenc_bytes()?.into());
+                Ok(())
+            },
+        )?,
         5 => members(&mut bytes, map, ty::SET)?,
         6 => members(&mut bytes, map, ty::ENUM)?,
-        7 => for_each(map, is_geometry, |column| Ok(column.geometry_type = Some(number(&mut bytes)?)))?,
+        7 => for_each(map, is_geometry, |column| {
+            let _: () = column.geometry_type = Some(number(&mut bytes)?);
+            Ok(())
+        })?,
         8 | 9 => {
             map.primary_key.clear();
             while !bytes.is_empty() {
@@ -87,20 +100,26 @@ fn decode_field(field: u8, content: &[u8], map: &mut TableMap) -> Result<()> {
             }
         }
         10 => default_collations(&mut bytes, map, is_enum_or_set)?,
-        11 => for_each(map, is_enum_or_set, |column| Ok(column.collation = Some(number(&mut bytes)?)))?,
+        11 => for_each(map, is_enum_or_set, |column| {
+            let _: () = column.collation = Some(number(&mut bytes)?);
+            Ok(())
+        })?,
         12 => {
             for (i, column) in map.columns.iter_mut().enumerate() {
                 column.visible = Some(high_bit(content, i));
             }
         }
-        13 => for_each(map, is_vector, |column| Ok(column.dimensions = Some(number(&mut bytes)?)))?,
+        13 => for_each(map, is_vector, |column| {
+            let _: () = column.dimensions = Some(number(&mut bytes)?);
+            Ok(())
+        })?,
         _ => {}
     }
     Ok(())
 }
 
-fn for_each(map: &mut TableMap, which: fn(&Column) -> bool, mut set: impl FnMut(&mut Column) -> Result<()>) -> Result<()> {
-    map.columns.iter_mut().filter(|column| which(column)).try_for_each(|column| set(column))
+fn for_each(map: &mut TableMap, which: fn(&Column) -> bool, set: impl FnMut(&mut Column) -> Result<()>) -> Result<()> {
+    map.columns.iter_mut().filter(|column| which(column)).try_for_each(set)
 }
 
 fn signedness(content: &[u8], map: &mut TableMap) {
@@ -111,7 +130,10 @@ fn signedness(content: &[u8], map: &mut TableMap) {
 
 fn default_collations(bytes: &mut Bytes<'_>, map: &mut TableMap, which: fn(&Column) -> bool) -> Result<()> {
     let common = number(bytes)?;
-    for_each(map, which, |column| Ok(column.collation = Some(common)))?;
+    for_each(map, which, |column| {
+        let _: () = column.collation = Some(common);
+        Ok(())
+    })?;
     let mut columns: Vec<&mut Column> = map.columns.iter_mut().filter(|column| which(column)).collect();
     while !bytes.is_empty() {
         let at = number(bytes)? as usize;
@@ -189,7 +211,7 @@ fn put_collations(map: &TableMap, which: fn(&Column) -> bool, [default, each]: [
         collations.iter().copied().max_by_key(|collation| (count(*collation), std::cmp::Reverse(*collation))).unwrap_or(0);
     let exceptions = collations.len() - count(common);
     let mut content = Vec::new();
-    let by_default = 1 + 2 * exceptions <= collations.len();
+    let by_default = 2 * exceptions < collations.len();
     if by_default {
         put_lenenc_int(&mut content, u64::from(common));
         for (i, collation) in collations.iter().enumerate().filter(|(_, collation)| **collation != common) {

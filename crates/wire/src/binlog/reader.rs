@@ -98,7 +98,7 @@ impl EventReader {
     }
 
     /// The next event, or nothing if more bytes are needed.
-    pub fn next(&mut self) -> Result<Option<RawEvent<'_>>> {
+    pub fn next_event(&mut self) -> Result<Option<RawEvent<'_>>> {
         if self.is_file && self.position == 0 && !self.begins()? {
             return Ok(None);
         }

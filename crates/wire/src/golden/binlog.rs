@@ -52,14 +52,14 @@ fn read(log: &[u8], piece: usize, see: &mut dyn FnMut(&RawEvent<'_>, &Event<'_>,
     let (mut reader, mut decoder) = (EventReader::of_file(), Decoder::default());
     for bytes in log.chunks(piece) {
         reader.feed(bytes);
-        while let Some(raw) = reader.next()? {
+        while let Some(raw) = reader.next_event()? {
             let event = decoder.decode(&raw)?;
             see(&raw, &event, None);
             let Event::TransactionPayload(payload) = &event else { continue };
             let (mut inner, mut unpacker) = (EventReader::of_payload(), payload.unpacker());
-            while let Some(piece) = unpacker.next()? {
+            while let Some(piece) = unpacker.next_piece()? {
                 inner.feed(piece);
-                while let Some(raw_inner) = inner.next()? {
+                while let Some(raw_inner) = inner.next_event()? {
                     see(&raw_inner, &decoder.decode(&raw_inner)?, Some(raw.end_position()));
                 }
             }

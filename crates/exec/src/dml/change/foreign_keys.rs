@@ -221,6 +221,7 @@ pub(super) fn cascade(
 }
 
 /// The rows of a child that a cascade changes, with its triggers (`enable_cascade_triggers`) or without.
+#[allow(clippy::large_enum_variant)] // one is on the stack while a cascade goes on
 enum ChildRows<'a> {
     Plain(StoredRows<'a>),
     Triggered(Box<TableChange<'a>>),
