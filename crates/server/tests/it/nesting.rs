@@ -230,7 +230,7 @@ const LIMITS: [Limit; 22] = [
 ];
 
 /// Limits and the test that hits them; the last are of gigabytes.
-const HIT_ELSEWHERE: [(&str, &str); 29] = [
+const HIT_ELSEWHERE: [(&str, &str); 30] = [
     ("SYNTAX_NESTING_MAX", "it::depth"),
     ("SYNTAX_HEIGHT_MAX", "it::depth"),
     ("BINDING_DEPTH_MAX", "it::depth"),
@@ -259,6 +259,7 @@ const HIT_ELSEWHERE: [(&str, &str); 29] = [
     ("FOREIGN_KEY_DEPTH_MAX", "golden script fk_cascades"),
     ("PARTITIONS_MAX", "golden script partitions_ddl"),
     ("MYISAM_KEY_BYTES_MAX", "golden script key_lengths"),
+    ("OLD_FORMAT_PART_BYTES_MAX", "golden script key_lengths"),
     ("FOREIGN_KEYS_CHECKED_BYTES_MAX", "what is beyond it is looked up again"),
 ];
 
