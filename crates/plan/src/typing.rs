@@ -35,12 +35,13 @@ pub use compare::{
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};
-pub use geometry::{refuse_opaque, refuse_vectors};
+pub use geometry::refuse_opaque;
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
 use crate::expr::{Expr, ExprKind};
 pub use crate::text::{is_hex_literal, is_string, is_unsigned_varbinary};
+pub use vectors::refuse_vectors;
 
 /// What numbers without a collation of their own become when they are used as strings.
 pub const NUMBER_COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;

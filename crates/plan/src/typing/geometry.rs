@@ -85,11 +85,6 @@ pub fn refuse_opaque(operation: &str, exprs: &[&Expr]) -> Result<()> {
     if exprs.iter().any(|expr| is_opaque(expr)) { Err(refused(operation)) } else { Ok(()) }
 }
 
-/// Refuses vectors among `exprs`.
-pub fn refuse_vectors(operation: &str, exprs: &[&Expr]) -> Result<()> {
-    if exprs.iter().any(|expr| expr.ty.is_vector()) { Err(refused(operation)) } else { Ok(()) }
-}
-
 /// Of a call of a function.
 pub(super) fn check_call(name: &str, args: &[Expr]) -> Result<()> {
     if !args.iter().any(is_geometry) {

@@ -75,6 +75,11 @@ fn is_vector(expr: &Expr) -> bool {
     expr.ty.is_vector()
 }
 
+/// Refuses vectors among `exprs`.
+pub fn refuse_vectors(operation: &str, exprs: &[&Expr]) -> Result<()> {
+    if exprs.iter().any(|expr| is_vector(expr)) { Err(refused(operation)) } else { Ok(()) }
+}
+
 /// Of a call of a function. Spatial functions find that it is no geometry.
 pub(super) fn check_call(name: &str, args: &[Expr]) -> Result<()> {
     let takes = || TAKING.binary_search(&name).is_ok() || ["ST_", "MBR"].iter().any(|prefix| name.starts_with(prefix));
