@@ -92,6 +92,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     if let Err(error) = vaquita_session::sys_schema::prepare(&server) {
         tracing::error!("the schema sys cannot be made: {}", error.message());
     }
+    server.replication.load(&server.catalog)?;
     let unix = bind_unix(&path)?;
     let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
     let scheduled = front.server.clone();

@@ -20,6 +20,7 @@ pub mod log_lines;
 pub mod memory;
 mod nowhere;
 mod programs;
+pub mod replication;
 pub mod server;
 pub mod server_counts;
 pub mod session;

@@ -16,6 +16,7 @@ use crate::accounts::Accounts;
 use crate::clients::Clients;
 use crate::event_signal::EventSignal;
 use crate::known_programs::KnownPrograms;
+use crate::replication::Channels;
 use crate::statement_events::StatementEvents;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
@@ -40,6 +41,7 @@ pub struct Server {
     pub user_locks: UserLocks,
     pub programs: KnownPrograms,
     pub events: EventSignal,
+    pub replication: Channels,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -67,6 +69,7 @@ impl Server {
             user_locks: UserLocks::default(),
             programs: KnownPrograms::default(),
             events: EventSignal::default(),
+            replication: Channels::default(),
             globals,
             threads,
             clients: Clients::default(),

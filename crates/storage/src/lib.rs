@@ -77,6 +77,7 @@ pub use commit::active::{Isolation, TxnInfo};
 pub use commit::records::Records;
 pub use commit::stages::{Change, Content, LogError, RocksLog, Stages};
 pub use commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
+pub use encoding::catalog::keys::meta as meta_key;
 pub use encoding::ids::{TEMPORARY_ID_MIN, reference_lock, referenced_key};
 pub use encoding::key::{Entry, IndexCodec};
 pub use encoding::row::{RowCodec, RowView};

@@ -147,6 +147,15 @@ impl Reader<'_> {
     }
 }
 
+impl Uuid {
+    /// Of nothing but a UUID, in any of its forms.
+    pub fn parse(text: &[u8]) -> Option<Uuid> {
+        let mut reader = Reader { text, at: 0 };
+        let uuid = reader.uuid().ok()?;
+        reader.peek().is_none().then_some(uuid)
+    }
+}
+
 impl GtidSet {
     pub fn parse(text: &[u8]) -> Result<GtidSet, GtidProblem> {
         let mut reader = Reader { text, at: 0 };

@@ -97,6 +97,7 @@ pub(crate) fn statistics(id: TableId) -> Vec<u8> {
     [&[STATISTICS], &id.0.to_be_bytes()[..]].concat()
 }
 
-pub(crate) fn meta(key: &[u8]) -> Vec<u8> {
+/// The key in the column family of a key that another crate gives.
+pub fn meta(key: &[u8]) -> Vec<u8> {
     [&[META], key].concat()
 }

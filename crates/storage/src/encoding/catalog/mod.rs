@@ -1,6 +1,6 @@
 //! The column family `catalog`: its keys, its records, and the primitives that records are made of.
 
-pub(crate) mod keys;
+pub mod keys;
 pub(crate) mod object;
 mod partition;
 pub(crate) mod primitives;
