@@ -286,6 +286,10 @@ kinds! {
     FlushPrivileges "FLUSH PRIVILEGES" "Com_flush" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::SystemTable("user"), ..COMMITS };
     Flush "FLUSH" "Com_flush" StatementFacts { asks: Asks::Syntax, ..COMMITS };
     Reset "RESET" "Com_reset" StatementFacts { asks: Asks::Syntax, ..PLAIN };
+    ResetReplica "RESET REPLICA" "Com_reset" StatementFacts { asks: Asks::Syntax, ..COMMITS };
+    ChangeSource "CHANGE REPLICATION SOURCE" "Com_change_replication_source" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
+    StartReplica "START REPLICA" "Com_replica_start" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
+    StopReplica "STOP REPLICA" "Com_replica_stop" StatementFacts { asks: Asks::WhenItRuns, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
 
     CreateUser "CREATE USER" "Com_create_user" ACCOUNT;
     AlterUser "ALTER USER" "Com_alter_user" ACCOUNT;
@@ -463,6 +467,10 @@ impl StatementKind {
                 FlushWhat::Options(_) => Flush,
             },
             Statement::Reset(_) => Reset,
+            Statement::ResetReplica(_) => ResetReplica,
+            Statement::ChangeSource(_) => ChangeSource,
+            Statement::StartReplica(_) => StartReplica,
+            Statement::StopReplica(_) => StopReplica,
             Statement::CreateUser(_) => CreateUser,
             Statement::AlterUser(alter) if alter.default_role.is_some() => SetDefaultRole,
             Statement::AlterUser(_) => AlterUser,

@@ -99,6 +99,10 @@ kinds! {
     TableMaintenance 6 Nothing
     Flush 5 Nothing
     Reset 2 Nothing
+    ChangeSource 3 Accounts
+    StartReplica 2 Nothing
+    StopReplica 1 Nothing
+    ResetReplica 1 Nothing
     CreateUser 3 Accounts
     AlterUser 5 Accounts
     DropUser 2 Accounts

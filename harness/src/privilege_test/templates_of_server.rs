@@ -76,7 +76,16 @@ pub const FLUSH: &[&str] = &[
     "FLUSH {|NO_WRITE_TO_BINLOG }{PRIVILEGES|STATUS|USER_RESOURCES|OPTIMIZER_COSTS|LOGS|ENGINE LOGS|BINARY LOGS}{|, STATUS}",
 ];
 
-pub const RESET: &[&str] = &["RESET {BINARY LOGS AND GTIDS|REPLICA|REPLICA ALL|PERSIST|PERSIST IF EXISTS max_error_count}"];
+pub const RESET: &[&str] = &["RESET {BINARY LOGS AND GTIDS|PERSIST|PERSIST IF EXISTS max_error_count}"];
+
+/// Of channels that MySQL gives to others, so that none is made.
+pub const CHANGE_SOURCE: &[&str] = &[
+    "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'x', SOURCE_HEARTBEAT_PERIOD = 1.5{|, PRIVILEGE_CHECKS_USER = {u}} FOR CHANNEL 'group_replication_applier'",
+    "CHANGE REPLICATION SOURCE TO SOURCE_HOST = ''{|, IGNORE_SERVER_IDS = (1, 2)|, SOURCE_PORT = 3306|, REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON}",
+];
+
+pub const START_REPLICA: &[&str] =
+    &["START REPLICA{| IO_THREAD| SQL_THREAD}{| UNTIL SQL_AFTER_MTS_GAPS}{| USER = 'x' PASSWORD = 'y'} FOR CHANNEL 'nosuch'"];
 
 pub const SIGNAL: &[&str] = &[
     "SIGNAL SQLSTATE '01000'",
@@ -91,7 +100,6 @@ pub const GET_DIAGNOSTICS: &[&str] = &[
 
 /// What MySQL has and this server does not carry out.
 pub const UNSUPPORTED: &[&str] = &[
-    "{START|STOP} REPLICA",
     "PURGE BINARY LOGS TO 'x'",
     "INSTALL PLUGIN x SONAME 'nosuch.so'",
     "UNINSTALL PLUGIN x",

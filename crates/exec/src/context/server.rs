@@ -182,6 +182,10 @@ pub trait ServerInfo {
     fn log_lines(&self) -> Vec<LogLine> {
         Vec::new()
     }
+    /// SHOW REPLICA STATUS, of one channel or of all; error 3074 if there is no such channel.
+    fn replica_status(&self, _channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
     /// The session's last statements, if it profiles them.
     fn profiles(&self) -> Vec<ProfileInfo> {
         Vec::new()

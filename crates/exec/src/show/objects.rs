@@ -46,7 +46,10 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
         Show::BinaryLogStatus => Listing::new("BINARY LOG STATUS"),
         Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),
         Show::Replicas { old_names } => worded(Listing::new("REPLICAS"), *old_names),
-        Show::ReplicaStatus { old_names, .. } => worded(Listing::new("REPLICA STATUS"), *old_names),
+        Show::ReplicaStatus { old_names, channel } => {
+            let rows = cx.statement.server.replica_status(channel.as_deref())?;
+            worded(Listing::with_rows("REPLICA STATUS", rows), *old_names)
+        }
         Show::ParseTree(_) => return Err(Error::unsupported("SHOW PARSE_TREE")),
         _ => return Err(Error::unsupported("this form of SHOW")),
     };

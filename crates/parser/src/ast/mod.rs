@@ -19,6 +19,7 @@ mod literal_rows;
 mod partition;
 mod program;
 mod query;
+mod replication;
 mod show;
 
 pub use account::*;
@@ -31,6 +32,7 @@ pub use literal_rows::*;
 pub use partition::*;
 pub use program::*;
 pub use query::*;
+pub use replication::*;
 pub use show::*;
 
 /// The name of a table, view or other schema object: `name` or `db.name`.
@@ -152,6 +154,10 @@ pub enum Statement {
     TableMaintenance(TableMaintenance),
     Flush(Flush),
     Reset(Vec<String>),
+    ChangeSource(Box<ChangeSource>),
+    StartReplica(Box<RunReplica>),
+    StopReplica(Box<RunReplica>),
+    ResetReplica(ResetReplica),
 
     CreateUser(Box<CreateUser>),
     AlterUser(Box<AlterUser>),

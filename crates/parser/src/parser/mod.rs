@@ -26,6 +26,7 @@ mod load;
 mod partition;
 mod program;
 mod query;
+mod replication;
 mod routine;
 mod select;
 mod server;

@@ -3,6 +3,7 @@
 use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
+use crate::lexer::{Op, Tok};
 
 impl Parser<'_> {
     pub(super) fn maintenance(&mut self, kw: Kw) -> Result<Statement> {
@@ -121,7 +122,17 @@ impl Parser<'_> {
 
     pub(super) fn reset(&mut self) -> Result<Statement> {
         self.bump();
+        // RESET REPLICA may stand in a list with others; that is not carried out.
+        if self.is_any(&[Kw::REPLICA, Kw::SLAVE]) && !self.is_in_reset_list() {
+            return self.reset_replica();
+        }
         Ok(Statement::Reset(self.comma_list(Self::reset_option)?))
+    }
+
+    /// Whether a comma follows in this statement.
+    fn is_in_reset_list(&self) -> bool {
+        let ends = |tok: &Tok| matches!(tok, Tok::Eof | Tok::Op(Op::Semicolon));
+        self.peek_all().take_while(|tok| !ends(tok)).any(|tok| tok == Tok::Op(Op::Comma))
     }
 
     fn reset_option(&mut self) -> Result<String> {

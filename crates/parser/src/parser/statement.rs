@@ -83,6 +83,14 @@ impl Parser<'_> {
                 self.bump();
                 Ok(Statement::Restart)
             }
+            Kw::STOP if matches!(self.peek(), Tok::Kw(Kw::REPLICA | Kw::SLAVE)) => {
+                self.bump();
+                self.run_replica(false)
+            }
+            Kw::CHANGE => match self.change_source()? {
+                Some(change) => Ok(change),
+                None => self.unsupported_statement(kw),
+            },
             _ => self.unsupported_statement(kw),
         }
     }
@@ -325,7 +333,7 @@ impl Parser<'_> {
 
     fn start_transaction(&mut self) -> Result<Statement> {
         if self.is_any(&[Kw::REPLICA, Kw::SLAVE]) {
-            return self.unsupported("START REPLICA");
+            return self.run_replica(true);
         }
         if self.is(Kw::GROUP_REPLICATION) {
             return self.unsupported("START GROUP_REPLICATION");

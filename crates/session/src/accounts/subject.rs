@@ -93,7 +93,7 @@ impl Subject<'_> {
             Ast::Show(show) => self.show(show),
             Ast::Set(items) => items.iter().try_for_each(|item| self.set(item)),
             Ast::Flush(flush) => self.flush(flush),
-            Ast::Reset(_) => self.global(p::RELOAD, &[], "RELOAD"),
+            Ast::Reset(_) | Ast::ResetReplica(_) => self.global(p::RELOAD, &[], "RELOAD"),
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
             Ast::LockInstance | Ast::UnlockInstance => self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN"),
             Ast::Xa(Xa::Recover { .. }) => {
@@ -433,6 +433,11 @@ impl Subject<'_> {
         let public = ["information_schema", "performance_schema"].iter().any(|public| database.eq_ignore_ascii_case(public));
         let describes = public || self.is_temporary(table) || self.access.grants.describes_table(database, &table.name);
         if describes { Ok(()) } else { Err(self.denied(command, &table.name)) }
+    }
+
+    /// CHANGE REPLICATION SOURCE, START and STOP REPLICA, which ask when they have found their channel.
+    pub fn may_replicate(&self) -> Result<()> {
+        self.global(p::SUPER, &["REPLICATION_SLAVE_ADMIN"], "SUPER or REPLICATION_SLAVE_ADMIN")
     }
 
     fn show(&self, show: &Show) -> Result<()> {

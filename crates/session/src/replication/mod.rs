@@ -16,9 +16,11 @@
 //! Names of channels are in lower case, as in MySQL; the default channel's is empty.
 
 mod applied;
+mod change;
 mod config;
 mod filter;
 mod record;
+mod show;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -34,8 +36,10 @@ use vaquita_types::gtid::{Gtid, GtidSet};
 use vaquita_types::{Error, Result};
 
 pub use applied::{Applied, applied_key};
+pub(crate) use change::{Changed, changed, check_given};
 pub use config::{AssignGtids, ChannelConfig, LOG_POS_MIN, PrimaryKeyCheck, TlsConfig, UseGtid, config_key};
 pub use filter::{FilterCounts, FilterKind, Filters, filter_key};
+pub use show::status_rows;
 pub use status::{
     ApplierStatus, ChannelStatus, ReceiverStatus, Retries, Running, ThreadError, TransactionName, TransactionTimes, WorkerStatus,
 };
@@ -80,7 +84,12 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// Whoever has the threads of channels.
+/// The name of a channel as it is kept.
+pub fn channel_name(given: &[u8]) -> String {
+    String::from_utf8_lossy(given).to_lowercase()
+}
+
+/// Whoever has the threads of channels. An option of the configuration that they cannot carry out is an error of `start`.
 pub trait ReplicaThreads: Send + Sync {
     /// Starts those that do not run.
     fn start(&self, channel: &Arc<Channel>, threads: Threads, until: Until) -> Result<()>;

@@ -25,6 +25,7 @@ mod planning;
 mod prepared;
 mod program;
 mod query;
+mod replica_statements;
 mod server_view;
 mod set;
 mod show;

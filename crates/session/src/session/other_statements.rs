@@ -104,6 +104,7 @@ impl Session {
             }
             other => self
                 .account_statement(other, exchange)
+                .or_else(|| self.replica_statement(other))
                 .or_else(|| self.maintain(other))
                 .or_else(|| self.ddl(other, exchange))
                 .unwrap_or_else(|| Err(self.refusal(other))),

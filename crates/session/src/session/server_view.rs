@@ -25,7 +25,7 @@ use crate::state::environment::Environment;
 use crate::state::locked_tables::LockedTables;
 use crate::state::transaction::InnerSavepoints;
 use crate::table_locks::SessionLock;
-use crate::variables::zone;
+use crate::variables::{registry, zone};
 
 /// The server as one session sees it.
 pub struct ServerView<'a> {
@@ -45,6 +45,11 @@ pub struct ServerView<'a> {
 impl ServerInfo for ServerView<'_> {
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
         self.env.variables(scope == VariableScope::Global)
+    }
+
+    fn replica_status(&self, channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
+        let skip = registry().find("sql_replica_skip_counter").map_or(Value::UInt(0), |def| self.server.globals.get(def));
+        crate::replication::status_rows(&self.server.replication, channel, &skip)
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {

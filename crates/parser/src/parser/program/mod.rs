@@ -540,7 +540,7 @@ pub fn refuse_in_function(statement: &Statement, host: &str) -> Result<()> {
             error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"])
         }
         Statement::Flush(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"FLUSH"]),
-        Statement::Reset(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"RESET"]),
+        Statement::Reset(_) | Statement::ResetReplica(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"RESET"]),
         Statement::Set(items) if items.iter().any(is_autocommit) => error(&errno::ER_SP_CANT_SET_AUTOCOMMIT, &[]),
         Statement::Query(query) if query.into.is_some() => Ok(()),
         // MySQL lets some of them through and sends what no client expects.

@@ -1,0 +1,44 @@
+//! Statements about channels of replication. Options have their names as MySQL writes them today, in whichever vocabulary they were given.
+
+use super::account::UserName;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeSource {
+    pub options: Vec<SourceOption>,
+    pub channel: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceOption {
+    pub name: &'static str,
+    pub value: SourceValue,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceValue {
+    Text(Vec<u8>),
+    Number(u64),
+    /// A number with a fraction, as written.
+    Fraction(String),
+    Ids(Vec<u64>),
+    /// A word without quotes, in upper case; NULL, too.
+    Word(String),
+    Account(UserName),
+}
+
+/// START REPLICA and STOP REPLICA. Neither thread is named: both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunReplica {
+    pub receiver: bool,
+    pub applier: bool,
+    pub until: Vec<SourceOption>,
+    /// USER, PASSWORD, DEFAULT_AUTH and PLUGIN_DIR.
+    pub login: Vec<SourceOption>,
+    pub channel: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResetReplica {
+    pub all: bool,
+    pub channel: Option<Vec<u8>>,
+}
