@@ -31,7 +31,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use vaquita_storage::Catalog;
-use vaquita_types::errno::ER_REPLICA_MAX_CHANNELS_EXCEEDED;
+use vaquita_types::errno::{ER_REPLICA_CHANNEL_DOES_NOT_EXIST, ER_REPLICA_MAX_CHANNELS_EXCEEDED};
 use vaquita_types::gtid::{Gtid, GtidSet};
 use vaquita_types::{Error, Result};
 
@@ -228,6 +228,12 @@ impl Channels {
         self.channels.read().get(name).cloned()
     }
 
+    /// Error 3074 if the channel went while somebody waited for its `operation`.
+    pub(crate) fn still_there(&self, channel: &Channel) -> Result<()> {
+        let there = self.get(&channel.name).is_some_and(|now| std::ptr::eq(&*now, channel));
+        if there { Ok(()) } else { Err(Error::new(&ER_REPLICA_CHANNEL_DOES_NOT_EXIST, &[&channel.name])) }
+    }
+
     /// By name.
     pub fn list(&self) -> Vec<Arc<Channel>> {
         self.channels.read().values().cloned().collect()
@@ -256,6 +262,7 @@ impl Channels {
 
     /// RESET REPLICA ALL. The caller holds `operation` and no thread runs.
     pub fn remove(&self, catalog: &Catalog, channel: &Channel) -> Result<()> {
+        self.still_there(channel)?;
         let mut channels = self.channels.write();
         let mut retained = self.retained.lock();
         let mut all = retained.clone();
@@ -275,6 +282,7 @@ impl Channels {
 
     /// Stores the configuration and, if it is given, what counts as applied. The caller holds `operation` and no thread runs that reads it.
     pub fn change(&self, catalog: &Catalog, channel: &Channel, config: ChannelConfig, applied: Option<Applied>) -> Result<()> {
+        self.still_there(channel)?;
         let (config_key, applied_key) = (config_key(&channel.name), applied::own_key(&channel.name));
         let config_bytes = config.encode();
         let applied_bytes = applied.as_ref().map(Applied::encode);
@@ -292,6 +300,7 @@ impl Channels {
 
     /// Stores the filters of a channel, whose `operation` the caller holds, while its applier does not run.
     pub fn change_filters(&self, catalog: &Catalog, channel: &Channel, filters: Filters) -> Result<()> {
+        self.still_there(channel)?;
         catalog.meta_put(&filter_key(&channel.name), &filters.encode())?;
         *channel.filters.lock() = Arc::new(filters);
         Ok(())

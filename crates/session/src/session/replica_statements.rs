@@ -158,6 +158,10 @@ impl Session {
         let mut runs_already = false;
         server.blocking(&mut || {
             let _operation = channel.operation.lock();
+            started = server.replication.still_there(channel);
+            if started.is_err() {
+                return;
+            }
             let running = channel.running();
             let threads = Threads { receiver: named.receiver && !running.receiver, applier: named.applier && !running.applier };
             runs_already = !threads.receiver && !threads.applier;
