@@ -111,6 +111,7 @@ impl Server {
             interrupt: self.interrupt.clone(),
             progress: Arc::new(Progress::default()),
             foreign_keys: Default::default(),
+            note: None,
         };
         let ddl = Ddl {
             has_account: &|_| true,

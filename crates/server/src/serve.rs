@@ -25,9 +25,10 @@ use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
 use crate::{descriptors, durable, events};
+use vaquita_replication::ChannelThreads;
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::server::{Server, VERSION};
-use vaquita_session::variables::{Fixed, Globals, Var};
+use vaquita_session::variables::{Fixed, Globals, Var, registry};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -93,15 +94,23 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         tracing::error!("the schema sys cannot be made: {}", error.message());
     }
     server.replication.load(&server.catalog)?;
+    ChannelThreads::register(&server);
     let unix = bind_unix(&path)?;
     let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
     let scheduled = front.server.clone();
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
     listen(&front, tcp, admin, unix)?;
     kill_point("start.listening");
+    if !is_on(&front.server, "skip_replica_start") {
+        front.server.replication.start_all();
+    }
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
     wait_for_signal()?;
     shut_down(&front, &path)
+}
+
+fn is_on(server: &Server, name: &str) -> bool {
+    registry().find(name).is_some_and(|def| server.globals.get(def) == Value::Int(1))
 }
 
 /// What the command line and the machine say of system variables.
@@ -276,6 +285,7 @@ fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
     for client in server.clients().list() {
         client.kill(true);
     }
+    server.replication.stop_all();
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
     while !server.clients().is_empty() && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));

@@ -49,6 +49,7 @@ fn as_ddl(server: &Arc<Server>, client: &Arc<Client>, run: impl FnOnce(&DdlConte
         interrupt: client.interrupt.clone(),
         progress: Arc::default(),
         foreign_keys: KeyRules { checks: true, unique_parents: true },
+        note: None,
     };
     let locked = LockedTables::new(server, client);
     locked.begin_ddl(wait)?;

@@ -27,6 +27,7 @@ fn context() -> DdlContext {
         interrupt: interrupt(),
         progress: Default::default(),
         foreign_keys: Default::default(),
+        note: None,
     }
 }
 

@@ -63,6 +63,12 @@ impl Error {
         Error(Box::new(Inner { code: def.code, sqlstate: *def.sqlstate, message: message.into(), next, items: None }))
     }
 
+    /// The same error with another text.
+    pub fn with_text(mut self, text: impl Into<String>) -> Error {
+        self.0.message = text.into();
+        self
+    }
+
     /// The condition that SIGNAL raises.
     pub fn signalled(code: u16, sqlstate: [u8; 5], message: String, items: SignalItems) -> Error {
         let items = (!items.is_empty()).then(|| Arc::new(items));

@@ -29,10 +29,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "vaquita-scripts",
         ],
     ),
+    ("vaquita-replication", &["vaquita-session", "vaquita-exec", "vaquita-storage", "vaquita-wire", "vaquita-types"]),
     (
         "vaquita-server",
         &[
             "vaquita-session",
+            "vaquita-replication",
             "vaquita-exec",
             "vaquita-storage",
             "vaquita-plan",

@@ -5,6 +5,7 @@
 mod change;
 mod delete;
 pub(crate) mod group_numbers;
+pub mod images;
 pub(crate) mod insert;
 mod setup;
 pub(crate) mod stored_exprs;

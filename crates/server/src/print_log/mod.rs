@@ -4,7 +4,6 @@
 //! the changes as statements behind `###`. It is not made to be run. Logs are read from files, or from a server as a replica reads them
 //! (`source`). The first damage ends it, with the file and the position.
 
-mod connection;
 mod events;
 mod source;
 

@@ -4,13 +4,14 @@
 //! log there is a ROTATE that is in no file. What follows the named file is not asked for.
 
 use std::io::Write;
+use std::time::Duration;
 
+use vaquita_replication::connection::{Connection, Target, Tls, error_of, is_eof};
 use vaquita_wire::binlog::header::flags::ARTIFICIAL;
 use vaquita_wire::binlog::{ChecksumAlgorithm, FormatDescription, RawEvent, event_type};
 use vaquita_wire::codec::{put_u16, put_u32};
 
 use super::Failure;
-use super::connection::{Connection, error_of, is_eof};
 use super::events::{Printer, Wanted};
 
 const COM_BINLOG_DUMP: u8 = 0x12;
@@ -36,7 +37,21 @@ pub struct SourceArguments {
     password: String,
 }
 
+/// A server that says nothing for so long is gone: it was asked not to wait for more.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
 impl SourceArguments {
+    fn target(&self) -> Target {
+        Target {
+            host: self.host.clone(),
+            port: self.port,
+            user: self.user.clone(),
+            password: self.password.clone(),
+            tls: Some(Tls::default()),
+            silence_max: SILENCE_MAX,
+        }
+    }
+
     pub fn is_remote(&self) -> bool {
         self.read_from_remote_server
     }
@@ -50,7 +65,7 @@ pub fn print_all<'a>(
 ) -> Result<(), Failure> {
     for (nth, file) in files.iter().enumerate() {
         writeln!(out, "# {file} of {}:{}. Times are UTC.", source.host, source.port)?;
-        let mut connection = Connection::open(&source.host, source.port, &source.user, &source.password)?;
+        let mut connection = Connection::open(&source.target())?;
         let has_checksums = greet(&mut connection)?;
         connection.command(&dump(file, connection.is_mariadb()))?;
         print_log(&mut connection, file, has_checksums, Printer::new(wanted(nth)), out)?;
@@ -90,7 +105,7 @@ fn print_log(
         let event = match packet.split_first() {
             Some((0, event)) => event,
             _ if is_eof(&packet) => return Ok(()),
-            _ => return Err(error_of(&packet)),
+            _ => return Err(error_of(&packet).into()),
         };
         // The format says it for itself and for what follows.
         if let Some(format) = format_of(event) {

@@ -3,16 +3,12 @@
 //! What it prints of each is in `tests/golden/print_log`; `VAQUITA_RECORD=own cargo test -p vaquita-server --test it print_log` writes it anew. What the events
 //! and rows mean is tested where they are decoded.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::thread::JoinHandle;
 
 use vaquita_wire::binlog::{EventReader, event_type};
-use vaquita_wire::handshake::{Greeting, NONCE_BYTES, put_greeting};
-use vaquita_wire::packet::{PacketReader, PacketWriter};
-use vaquita_wire::result::{OkPacket, parameter_definition, put_column_definition, put_eof, put_err, put_ok};
+
+use crate::source::{self, Serves, events_of, recorded};
 
 const RECORDINGS: [&str; 7] = [
     "mysql-control",
@@ -23,10 +19,6 @@ const RECORDINGS: [&str; 7] = [
     "mariadb-control",
     "mariadb-types",
 ];
-
-fn recorded(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/src/golden/binlog/{name}.binlog"))
-}
 
 /// In the directory of the logs, so that no other path is printed.
 fn log(arguments: &[&str]) -> Output {
@@ -130,108 +122,20 @@ fn tempdir(name: &str) -> PathBuf {
     dir
 }
 
-/// A server that lets root in without a password, and sends one log.
-struct Source {
-    stream: TcpStream,
-    reader: PacketReader,
-    seq: u8,
-}
-
-impl Source {
-    /// The port, and what the client asked.
-    fn start(name: &'static str) -> (u16, JoinHandle<Vec<Vec<u8>>>) {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-        let port = listener.local_addr().expect("bound").port();
-        let serve = move || {
-            let (stream, _) = listener.accept().expect("a client");
-            Source { stream, reader: PacketReader::new(1 << 20), seq: 0 }.serve(&std::fs::read(recorded(name)).expect("recorded"))
-        };
-        (port, std::thread::spawn(serve))
-    }
-
-    fn send(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
-        let mut writer = PacketWriter::with_buffer(Vec::new(), self.seq);
-        writer.packet(fill);
-        self.seq = writer.seq();
-        self.stream.write_all(writer.bytes()).expect("sent");
-    }
-
-    fn receive(&mut self, seq: u8) -> Vec<u8> {
-        self.reader.expect_seq(seq);
-        let mut bytes = [0; 4096];
-        loop {
-            let len = self.stream.read(&mut bytes).expect("received");
-            assert!(len > 0);
-            if let Some(packet) = self.reader.next(&mut &bytes[..len]).expect("a packet") {
-                self.seq = self.reader.next_seq();
-                return packet.to_vec();
-            }
-        }
-    }
-
-    fn serve(mut self, log: &[u8]) -> Vec<Vec<u8>> {
-        const CAPS: u32 = vaquita_wire::caps::SERVER_CAPABILITIES & !vaquita_wire::caps::client::DEPRECATE_EOF;
-        let greeting = Greeting {
-            server_version: "9.7.4",
-            connection_id: 1,
-            nonce: &[7; NONCE_BYTES],
-            capabilities: CAPS,
-            charset: 255,
-            status: 2,
-            auth_plugin: "caching_sha2_password",
-        };
-        self.send(|out| put_greeting(out, &greeting));
-        self.receive(1);
-        self.send(|out| put_ok(out, CAPS, &OkPacket::default()));
-        let mut asked = Vec::new();
-        loop {
-            let command = self.receive(0);
-            asked.push(command.clone());
-            match command.first() {
-                Some(0x12) => break,
-                _ if command[1..].starts_with(b"SELECT") => {
-                    self.send(|out| out.push(1));
-                    self.send(|out| put_column_definition(out, &parameter_definition()));
-                    self.send(|out| put_eof(out, 2, 0));
-                    self.send(|out| out.extend_from_slice(b"\x05CRC32"));
-                    self.send(|out| put_eof(out, 2, 0));
-                }
-                _ => self.send(|out| put_ok(out, CAPS, &OkPacket::default())),
-            }
-        }
-        self.send_log(log);
-        asked
-    }
-
-    fn send_log(&mut self, log: &[u8]) {
-        let mut reader = EventReader::of_file();
-        reader.feed(log);
-        while let Some(raw) = reader.next_event().expect("a log") {
-            self.send(|out| {
-                out.push(0);
-                out.extend_from_slice(raw.bytes);
-            });
-            if raw.header.event_type == event_type::ROTATE {
-                break;
-            }
-        }
-        self.send(|out| put_err(out, 1236, "HY000", "no more"));
-    }
-}
-
 #[test]
 fn logs_are_read_from_a_server() {
     let from_file = printed(&["mysql-images.binlog"]);
-    let (port, source) = Source::start("mysql-images");
+    let events = events_of("mysql-images", None);
+    let (port, asked) = source::start(Serves { version: "9.7.4", events, ends: true, breaks: Vec::new() });
     let port_text = port.to_string();
     let remote = |name: &str| log(&["--read-from-remote-server", "--port", &port_text, name]);
     let output = remote("binlog.000004");
-    let asked = source.join().expect("served");
+    let asked = asked.lock().expect("not poisoned").clone();
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(text.lines().next(), Some(&*format!("# binlog.000004 of 127.0.0.1:{port}. Times are UTC.")));
     assert!(text.lines().skip(1).eq(from_file.lines().skip(1)));
     assert_eq!(asked.last().map(|dump| &dump[..]), Some(&b"\x12\x04\0\0\0\x01\0\0\0\0\0binlog.000004"[..]));
     let gone = remote("binlog.000004");
-    assert!(!gone.status.success() && String::from_utf8_lossy(&gone.stderr).contains(&format!("127.0.0.1:{port}: ")));
+    assert!(!gone.status.success() && String::from_utf8_lossy(&gone.stderr).contains(&format!("127.0.0.1:{port}'")));
 }

@@ -60,6 +60,12 @@ pub struct RoleGrant {
 }
 
 impl Grants {
+    /// All that root has.
+    pub fn grant_everything(&mut self) {
+        self.global = ALL_GLOBAL | GRANT_OPTION;
+        self.dynamic = DYNAMIC.iter().map(|name| ((*name).to_string(), true)).collect();
+    }
+
     /// Every privilege on `*.*`, static and dynamic, but for SYSTEM_USER.
     pub fn are_everything(&self) -> bool {
         let mut dynamic = DYNAMIC.iter().filter(|name| **name != "SYSTEM_USER");

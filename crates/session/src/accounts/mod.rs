@@ -329,6 +329,13 @@ impl Accounts {
         }
     }
 
+    /// What the server itself may do.
+    pub fn everything(&self) -> Access {
+        let mut access = Access { version: self.version(), serial: next_serial(), everything: true, ..Access::default() };
+        access.grants.grant_everything();
+        access
+    }
+
     /// The privileges of an account with these roles active.
     pub fn access(&self, account: &AccountRecord, active: &[(String, String)]) -> Access {
         let version = self.version();
@@ -491,7 +498,6 @@ pub fn resolve(name: &UserName, current: &AccountRecord) -> (String, String) {
 pub fn root_account(password: &str) -> AccountRecord {
     let mut root = AccountRecord::new("root", "localhost");
     root.authentication_string = hash_password(Plugin::CachingSha2Password, password.as_bytes());
-    root.grants.global = privilege::ALL_GLOBAL | privilege::GRANT_OPTION;
-    root.grants.dynamic = privilege::DYNAMIC.iter().map(|name| ((*name).to_string(), true)).collect();
+    root.grants.grant_everything();
     root
 }

@@ -67,8 +67,11 @@ impl Session {
     }
 }
 
-/// `super_read_only` is for everybody, `read_only` not for those who administer the server.
+/// `super_read_only` is for every account, `read_only` not for those who administer the server.
 pub(super) fn refuse_by_read_only(server: &Server, access: &SessionAccess) -> Result<()> {
+    if access.is_servers_own() {
+        return Ok(());
+    }
     let option = match (server.globals.is_on(Var::SuperReadOnly), server.globals.is_on(Var::ReadOnly)) {
         (true, _) => "--super-read-only",
         (false, true) if !access.administers() => "--read-only",

@@ -79,7 +79,8 @@ impl Session {
 
     /// Everything that can be wrong before the file is read.
     fn prepare_load(&self, load: &LoadData) -> Result<Ready> {
-        if load.local && (!self.server.globals.is_on(Var::LocalInfile) || !self.options.local_files) {
+        let may_ask = self.server.globals.is_on(Var::LocalInfile) && self.options.local_files || self.access.is_servers_own();
+        if load.local && !may_ask {
             return Err(Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]));
         }
         let format = FileFormat::new(&load.format, &self.env)?;

@@ -10,6 +10,7 @@
 mod access_counts;
 mod account_statements;
 mod admission;
+mod apply;
 mod event;
 mod exchange;
 mod execute;
@@ -38,7 +39,7 @@ mod xa_statements;
 use std::sync::Arc;
 
 use vaquita_plan::env::Level;
-use vaquita_storage::SessionCatalog;
+use vaquita_storage::{CommitNote, SessionCatalog};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::schema::DatabaseDef;
 use vaquita_types::{Error, Result, sql_mode};
@@ -55,6 +56,7 @@ use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
+pub use apply::EachChange;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
 
@@ -75,6 +77,8 @@ pub struct Session {
     programs: program::Running,
     pending: Option<Pending>,
     event: observed::RunningEvent,
+    /// Written by the commit of the statement that runs, if an applier runs it.
+    note: Option<Arc<CommitNote>>,
 }
 
 /// What a client may do beyond what its account may.
@@ -123,6 +127,7 @@ impl Session {
             programs: program::Running::default(),
             pending: None,
             event: observed::RunningEvent::default(),
+            note: None,
         }
     }
 
@@ -168,6 +173,12 @@ impl Session {
         self.client.set_database(Some(name));
         self.env.set_database(Some(name), database.map(|d| d.collation));
         Ok(())
+    }
+
+    /// The session has no current database from here on.
+    pub fn leave_database(&mut self) {
+        self.client.set_database(None);
+        self.env.set_database(None, None);
     }
 
     /// A database that the session may use; `None` for one of the server's own.

@@ -222,7 +222,7 @@ impl Session {
     }
 
     pub(super) fn ddl_context(&self) -> DdlContext {
-        ddl_context(&self.client, &self.env.settings)
+        DdlContext { note: self.note.clone(), ..ddl_context(&self.client, &self.env.settings) }
     }
 
     fn evaluate_all(&mut self, exprs: &[ast::Expr]) -> Result<Done> {
@@ -276,6 +276,7 @@ pub(super) fn ddl_context(client: &Client, settings: &Settings) -> DdlContext {
         interrupt: client.interrupt.clone(),
         progress: client.progress.clone(),
         foreign_keys,
+        note: None,
     }
 }
 

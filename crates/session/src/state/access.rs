@@ -34,6 +34,8 @@ pub struct SessionAccess {
     limits: Option<Limits>,
     /// The account is a definer's, whose password nobody gives: that it has expired means nothing.
     is_definers: bool,
+    /// It is no account's: the server itself changes what another server has changed.
+    is_servers: bool,
 }
 
 /// What a session has put off to run as another account.
@@ -49,9 +51,20 @@ impl SessionAccess {
         let limits = server.accounts().limits(&account);
         let (server, client) = (server.clone(), client.clone());
         let (rights, active) = (Access::default(), Arc::default());
-        let mut access = SessionAccess { server, client, account, rights, active, limits, is_definers: false };
+        let mut access = SessionAccess { server, client, account, rights, active, limits, is_definers: false, is_servers: false };
         access.reset();
         access
+    }
+
+    /// The session is the server's own: it may do everything, whatever becomes of accounts.
+    pub fn set_servers_own(&mut self) {
+        self.is_servers = true;
+        self.limits = None;
+        self.set_rights(self.server.accounts().everything());
+    }
+
+    pub fn is_servers_own(&self) -> bool {
+        self.is_servers
     }
 
     /// As after a login.
@@ -81,6 +94,9 @@ impl SessionAccess {
 
     #[cold]
     fn reload(&mut self) {
+        if self.is_servers {
+            return self.set_rights(self.server.accounts().everything());
+        }
         let accounts = self.server.accounts();
         // Of an account that was dropped its name remains.
         let (user, host) = (&self.account.user, &self.account.host);
@@ -140,7 +156,7 @@ impl SessionAccess {
         let rights = self.rights_of_definer(&account);
         let (server, client) = (self.server.clone(), self.client.clone());
         let active = active_roles(&rights);
-        SessionAccess { server, client, account, rights, active, limits: None, is_definers: true }
+        SessionAccess { server, client, account, rights, active, limits: None, is_definers: true, is_servers: false }
     }
 
     fn rights_of_definer(&self, account: &AccountRecord) -> Access {

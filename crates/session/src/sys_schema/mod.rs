@@ -52,6 +52,7 @@ pub fn prepare(server: &Arc<Server>) -> Result<()> {
         interrupt: client.interrupt.clone(),
         progress: client.progress.clone(),
         foreign_keys: vaquita_storage::KeyRules { checks: true, unique_parents: true },
+        note: None,
     };
     let objects = define::objects(server, (USER, HOST))?;
     server.catalog.put_objects(objects, &[(MADE_OF, Some(&texts))], &context)

@@ -110,7 +110,7 @@ impl Catalog {
         foreign_keys::follow_parent(&mut new, &old.def, &after);
         if new.qualified_name() != name {
             let to = new.qualified_name();
-            foreign_keys::rename_own_keys(&mut new, &name, &to)?;
+            foreign_keys::rename_own_constraints(&mut new, &name, &to, true)?;
         }
         let mut related = self.relatives([&*old.def, &new].into_iter(), foreign_keys::changes_names(&old.def, &new))?;
         related.retain(|table| table.def.id != old.def.id);

@@ -24,7 +24,7 @@ use super::partitions::forget_ids;
 use super::progress::Stage;
 use super::statistics::TableStatistics;
 use super::table::Table;
-use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction, triggers};
+use super::{Catalog, CommitNote, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction, triggers};
 use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, record};
@@ -53,6 +53,7 @@ pub(super) struct DdlStatement<'c> {
     pub catalog: &'c Catalog,
     pub txn: Transaction,
     guard: Option<DdlGuard<'c>>,
+    note: Option<Arc<CommitNote>>,
 }
 
 /// A statement that holds `ddl` and writes records.
@@ -70,13 +71,15 @@ pub(super) struct Change<'c> {
     /// What the cache shall hold of stored objects after the commit, by database.
     pub(super) objects: Vec<(String, ObjectKey, Option<Arc<StoredObject>>)>,
     dropped: bool,
+    note: Option<Arc<CommitNote>>,
     /// Keeps other DDL on the tables away until the end.
     _guard: Option<DdlGuard<'c>>,
 }
 
 impl<'c> DdlStatement<'c> {
     pub fn new(catalog: &'c Catalog, context: &DdlContext) -> DdlStatement<'c> {
-        DdlStatement { catalog, txn: internal_transaction(&catalog.store, context.interrupt.clone()), guard: None }
+        let txn = internal_transaction(&catalog.store, context.interrupt.clone());
+        DdlStatement { catalog, txn, guard: None, note: context.note.clone() }
     }
 
     /// Keeps other DDL on the tables away. False: one changed meanwhile, look it up again.
@@ -136,6 +139,7 @@ impl<'c> DdlStatement<'c> {
             references: BTreeMap::new(),
             objects: Vec::new(),
             dropped: false,
+            note: self.note,
             _guard: self.guard,
         }
     }
@@ -231,6 +235,9 @@ impl Change<'_> {
         self.renew_parents()?;
         self.check_references()?;
         self.txn.meta_put(keys::IDS, &self.ddl.ids.encode())?;
+        if let Some(note) = &self.note {
+            note.put(&mut self.txn)?;
+        }
         // The locks must outlive the change of the cache, and go with the commit: nobody can find
         // the old handles once they are stale, and a stale handle is looked up again under `ddl`.
         for table in &self.stale {
@@ -244,6 +251,9 @@ impl Change<'_> {
             return Err(e);
         }
         kill_point("ddl.committed");
+        if let Some(note) = &self.note {
+            note.set_written();
+        }
         // A snapshot from before this commit does not show what is under new index ids.
         let sequence = self.catalog.store.db().latest_sequence();
         for table in self.tables.values().flatten() {
@@ -456,6 +466,7 @@ impl Catalog {
             interrupt: Arc::new(Interrupt::new(0)),
             progress: Arc::default(),
             foreign_keys: KeyRules { checks: false, ..KeyRules::default() },
+            note: None,
         };
         for (key, _) in self.transaction().meta_scan(KeyRange::prefix(&[keys::UNFINISHED]))? {
             let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;

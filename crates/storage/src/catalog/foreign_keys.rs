@@ -114,7 +114,7 @@ fn label_bytes(ty: &ColumnType) -> usize {
     }
 }
 
-/// The name of a key after its table was renamed: `t_ibfk_1` becomes `u_ibfk_1`.
+/// The name of a key after its table was renamed, if it was made of the table's: `t_ibfk_1` becomes `u_ibfk_1`.
 fn renamed_key(name: &str, from: &str, to: &str) -> String {
     let number = name.strip_prefix(from).and_then(|rest| rest.strip_prefix("_ibfk_"));
     match number.filter(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) {
@@ -123,13 +123,27 @@ fn renamed_key(name: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// The keys of a table that gets another name.
-pub(super) fn rename_own_keys(def: &mut TableDef, from: &QualifiedName, to: &QualifiedName) -> Result<()> {
+/// The same of a CHECK constraint. As in MySQL any end of the name is kept by RENAME TABLE, and read as a number by ALTER TABLE.
+fn renamed_check(name: &str, from: &str, to: &str, alters: bool) -> String {
+    let Some(end) = name.strip_prefix(from).and_then(|rest| rest.strip_prefix("_chk_")) else { return name.to_string() };
+    let digits = end.len() - end.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    match alters {
+        true => format!("{to}_chk_{}", end[..digits].parse::<u32>().unwrap_or(0)),
+        false => format!("{to}_chk_{end}"),
+    }
+}
+
+/// Keys and CHECK constraints of a table that gets another name.
+pub(super) fn rename_own_constraints(def: &mut TableDef, from: &QualifiedName, to: &QualifiedName, alters: bool) -> Result<()> {
+    let checked = |name: String| match name.chars().count() > vaquita_types::limits::IDENTIFIER_CHARS_MAX {
+        true => Err(Error::new(&errno::ER_TOO_LONG_IDENT, &[&name])),
+        false => Ok(name),
+    };
     for key in &mut def.foreign_keys {
-        key.name = renamed_key(&key.name, &from.name, &to.name);
-        if key.name.chars().count() > vaquita_types::limits::IDENTIFIER_CHARS_MAX {
-            return Err(Error::new(&errno::ER_TOO_LONG_IDENT, &[&key.name]));
-        }
+        key.name = checked(renamed_key(&key.name, &from.name, &to.name))?;
+    }
+    for check in &mut def.options.checks {
+        check.name = checked(renamed_check(&check.name, &from.name, &to.name, alters))?;
     }
     sort_keys(def);
     Ok(())
@@ -324,7 +338,7 @@ impl Change<'_> {
         for (def, old) in renamed.iter_mut() {
             follow(def);
             let to = def.qualified_name();
-            rename_own_keys(def, &old.def.qualified_name(), &to)?;
+            rename_own_constraints(def, &old.def.qualified_name(), &to, false)?;
         }
         for table in self.related.clone() {
             if names.iter().any(|(old, _)| old.id == table.def.id) {

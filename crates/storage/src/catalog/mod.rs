@@ -57,7 +57,7 @@ pub mod validation;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -99,6 +99,37 @@ pub struct DdlContext {
     /// Others look at it.
     pub progress: Arc<Progress>,
     pub foreign_keys: KeyRules,
+    /// Written by the commit that makes the statement's change visible.
+    pub note: Option<Arc<CommitNote>>,
+}
+
+/// A record that goes with a change, in the same batch: where a replica stands.
+#[derive(Debug)]
+pub struct CommitNote {
+    /// As for `Transaction::meta_put`.
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+    written: AtomicBool,
+}
+
+impl CommitNote {
+    pub fn new(key: Vec<u8>, value: Vec<u8>) -> CommitNote {
+        CommitNote { key, value, written: AtomicBool::new(false) }
+    }
+
+    /// A commit has written it.
+    pub fn is_written(&self) -> bool {
+        self.written.load(Ordering::Acquire)
+    }
+
+    pub fn put(&self, txn: &mut Transaction) -> Result<()> {
+        txn.meta_put(&self.key, &self.value)
+    }
+
+    /// The commit has succeeded.
+    pub fn set_written(&self) {
+        self.written.store(true, Ordering::Release);
+    }
 }
 
 pub struct Catalog {

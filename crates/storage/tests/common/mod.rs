@@ -286,6 +286,7 @@ pub fn context() -> DdlContext {
         interrupt: interrupt(),
         progress: Default::default(),
         foreign_keys: Default::default(),
+        note: None,
     }
 }
 

@@ -10,9 +10,6 @@ use super::*;
 
 /// Of an event whose header has no database: `use` is not written in front of its statement.
 const SUPPRESS_USE: u16 = 0x08;
-/// Set by MySQL 9 where foreign keys are checked above the storage engine.
-const SQL_FOREIGN_KEYS: u16 = 0x10;
-
 /// Which server's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -152,7 +149,7 @@ fn rows_info(rows: &Rows<'_>) -> String {
         (rows_flags::STATEMENT_END, "STMT_END_F"),
         (rows_flags::NO_FOREIGN_KEY_CHECKS, "NO_FOREIGN_KEY_CHECKS_F"),
         (rows_flags::RELAXED_UNIQUE_CHECKS, "NO_UNIQUE_KEY_CHECKS_F"),
-        (SQL_FOREIGN_KEYS, "USE_SQL_FOREIGN_KEY_F"),
+        (rows_flags::CASCADES_FOLLOW, "USE_SQL_FOREIGN_KEY_F"),
     ];
     let named: Vec<&str> = names.iter().filter(|(flag, _)| rows.flags & flag != 0).map(|(_, name)| *name).collect();
     if !named.is_empty() {

@@ -39,6 +39,8 @@ pub mod rows_flags {
     pub const RELAXED_UNIQUE_CHECKS: u16 = 4;
     /// The rows have all columns.
     pub const COMPLETE_ROWS: u16 = 8;
+    /// What foreign keys made of the change has events of its own (USE_SQL_FOREIGN_KEY_F, since MySQL 9.6).
+    pub const CASCADES_FOLLOW: u16 = 16;
 }
 
 const PARTIAL_JSON: u64 = 1;

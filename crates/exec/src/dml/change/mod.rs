@@ -42,6 +42,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::context::{Execution, Frame};
 use numbers::Numbers;
+pub(crate) use numbers::note_number;
 pub(crate) use stored::StoredRows;
 use through_view::ThroughView;
 use triggers::Triggers;

@@ -232,6 +232,17 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// A row came with its number, which no later insert must get.
+pub(crate) fn note_number(statement: &Execution<'_>, table: &Table, row: &[Value]) -> Result<()> {
+    let Some(position) = table.def.auto_increment_column() else { return Ok(()) };
+    let is_positive = match &row[position] {
+        Value::Int(n) => *n > 0,
+        Value::Float(f) => *f > 0.0,
+        _ => true,
+    };
+    if is_positive { Numbers::new(statement, table).note_updated(row).map(drop) } else { Ok(()) }
+}
+
 /// A number as an OK packet has it.
 fn number_of(value: &Value) -> u64 {
     match value {

@@ -37,6 +37,19 @@ impl<'a> StoredRows<'a> {
         Ok(StoredRows { partitions: RowPartitions::of(statement, table, selected)?, ..rows })
     }
 
+    /// Whoever asked for the changes has seen to foreign keys.
+    pub fn leave_foreign_keys(&mut self) {
+        self.keyed = false;
+    }
+
+    /// Where a row is stored: the table, or its partition.
+    pub fn place(&self, row: &[Value]) -> Result<&Table> {
+        match &self.partitions {
+            None => Ok(self.table),
+            Some(partitions) => Ok(self.table.partition(partitions.of_row(row)?)?),
+        }
+    }
+
     pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
         if self.keyed {
             check_parents(self.statement, self.table, &*self.links()?, None, row, None)?;
