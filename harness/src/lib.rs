@@ -28,6 +28,7 @@ pub mod paths;
 mod power_loss;
 mod privilege_test;
 pub mod random;
+mod replica_test;
 mod soak;
 mod sql_logic;
 #[path = "../../crates/server/tests/it/tls.rs"]
@@ -75,6 +76,8 @@ usage: cargo harness COMMAND
                        scripts of MySQL's test suite on both servers in lockstep, which must answer alike
   privilege-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N] [--show N]
                        random statements by accounts with random privileges: what MySQL refuses must be refused
+  replica-test --mysql HOST:PORT:USER:PASSWORD [--kills N] [--seed S] [--clients N]
+                       a replica of that MySQL is killed and cut off under load, and must have what its source has
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to test; without it the one in the target directory is taken.";
@@ -96,6 +99,7 @@ pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
         "out-of-files" => out_of_files::main(flags),
         "power-loss" => power_loss::main(flags),
         "privilege-test" => privilege_test::main(flags),
+        "replica-test" => replica_test::main(flags),
         "soak" => soak::main(flags),
         "sqllogictest" => sql_logic::main(flags),
         _ => Err(USAGE.to_string()),

@@ -288,6 +288,7 @@ kinds! {
     Reset "RESET" "Com_reset" StatementFacts { asks: Asks::Syntax, ..PLAIN };
     ResetReplica "RESET REPLICA" "Com_reset" StatementFacts { asks: Asks::Syntax, ..COMMITS };
     ChangeSource "CHANGE REPLICATION SOURCE" "Com_change_replication_source" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
+    ChangeFilter "CHANGE REPLICATION FILTER" "Com_change_repl_filter" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
     StartReplica "START REPLICA" "Com_replica_start" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
     StopReplica "STOP REPLICA" "Com_replica_stop" StatementFacts { asks: Asks::WhenItRuns, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
 
@@ -469,6 +470,7 @@ impl StatementKind {
             Statement::Reset(_) => Reset,
             Statement::ResetReplica(_) => ResetReplica,
             Statement::ChangeSource(_) => ChangeSource,
+            Statement::ChangeFilter(_) => ChangeFilter,
             Statement::StartReplica(_) => StartReplica,
             Statement::StopReplica(_) => StopReplica,
             Statement::CreateUser(_) => CreateUser,

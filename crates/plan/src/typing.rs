@@ -30,8 +30,8 @@ pub use collate::{
     Collated, aggregate_collations, check_constant, convert_charset, mix_error, parameter_chars, string_collation,
 };
 pub use compare::{
-    adapt_constants, case_compare, compare, compare_as, compare_columns, compare_list, is_plain_number, make_row_compare,
-    years_of_literals,
+    adapt_constants, case_compare, compare, compare_as, compare_columns, compare_list, exact_beside_integer, is_plain_number,
+    is_whole_number, make_row_compare, years_of_literals,
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};

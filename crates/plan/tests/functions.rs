@@ -16,6 +16,7 @@ use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_plan::typing::char_length;
 use vaquita_plan::uses::Uses;
 use vaquita_types::charset::{CollationId, charset};
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::schema::{TableDef, TableRef};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
@@ -114,6 +115,14 @@ impl AskSession for Session {
     fn unique_number(&self) -> u64 {
         1 << 56
     }
+    fn wait_for_gtids(&self, _: &GtidSet, duration: Duration) -> Result<bool> {
+        self.sleep(duration).map(|_| false)
+    }
+
+    fn wait_for_position(&self, _: Option<&str>, _: (&str, u64), _: Duration) -> Result<Option<i64>> {
+        Ok(None)
+    }
+
     fn sleep(&self, duration: Duration) -> Result<bool> {
         self.hear(format!("sleep {duration:?}"));
         Ok(duration < Duration::from_secs(5))

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use vaquita_exec::dml::images::{Conversions, ImageRules, SourceTable};
 use vaquita_session::clients::Client;
-use vaquita_session::replication::{Applied, Channel, ThreadError, TransactionTimes, Until, applied_key};
+use vaquita_session::replication::{Applied, Channel, Filters, ThreadError, TransactionTimes, Until, applied_key};
 use vaquita_session::server::Server;
-use vaquita_session::session::Session;
+use vaquita_session::session::{Session, Subject};
 use vaquita_session::variables::registry;
 use vaquita_storage::CommitNote;
 use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT};
@@ -461,8 +461,10 @@ impl Applier {
             return self.commit(place);
         }
         let created = query.statement.strip_suffix(START_TRANSACTION).filter(|_| self.transaction.needs_commit);
-        let wanted = self.channel.filters().is_empty() || self.is_wanted(query);
-        if !wanted {
+        let filters = self.channel.filters();
+        let named = String::from_utf8_lossy(query.database);
+        let database = filters.rewritten(&named).to_string();
+        if !filters.is_empty() && !is_of_savepoint(query) && !self.is_wanted(query, &database, &filters) {
             return if self.transaction.needs_commit { Ok(()) } else { self.commit(place) };
         }
         self.client.begin_command("Query", Some(String::from_utf8_lossy(&query.statement).into()));
@@ -473,7 +475,7 @@ impl Applier {
                 return Err(Error::new(&ER_LOCK_DEADLOCK, &[]));
             }
         }
-        self.enter(query.database)?;
+        self.enter(&database)?;
         self.settings.follow(&mut self.session, query, header.timestamp)?;
         let done = match created {
             // The rows of CREATE TABLE … SELECT follow, in the transaction that has begun.
@@ -526,24 +528,38 @@ impl Applier {
         };
         let text = [head, b" LOCAL INFILE 'file'", duplicates, b" INTO", tail].concat();
         self.statements_come = true;
-        self.enter(query.database)?;
+        self.enter(&String::from_utf8_lossy(query.database))?;
         self.settings.follow(&mut self.session, query, header.timestamp)?;
         self.session.apply_loading(&text, Some(file)).map_err(|error| failed_statement(&error, query))
     }
 
-    fn is_wanted(&self, query: &Query<'_>) -> bool {
-        let _ = query;
-        true
+    /// Whether the channel's filters let a statement be; its current database is `database`, as it is called here.
+    fn is_wanted(&self, query: &Query<'_>, database: &str, filters: &Filters) -> bool {
+        match self.session.subject_of(&query.statement) {
+            Subject::Database(name) => filters.database_may_change(filters.rewritten(&name)),
+            subject if !filters.database_is_wanted(database) => {
+                drop(subject);
+                false
+            }
+            Subject::Tables(tables) => {
+                let named = |(named, table): &(Option<String>, String)| {
+                    let name = named.as_deref().map_or(database, |name| filters.rewritten(name));
+                    (name.to_string(), table.clone())
+                };
+                let tables: Vec<(String, String)> = tables.iter().map(named).collect();
+                filters.tables_are_wanted(tables.iter().map(|(database, table)| (database.as_str(), table.as_str())))
+            }
+            Subject::Other => true,
+        }
     }
 
     /// The statement's current database; one that does not exist is none.
-    fn enter(&mut self, database: &[u8]) -> Result<()> {
-        let name = String::from_utf8_lossy(database);
+    fn enter(&mut self, name: &str) -> Result<()> {
         if name.is_empty() {
             self.session.leave_database();
             return Ok(());
         }
-        match self.session.use_database(&name) {
+        match self.session.use_database(name) {
             Err(error) if error.is(&ER_BAD_DB_ERROR) => {
                 self.session.leave_database();
                 Ok(())
@@ -570,6 +586,9 @@ impl Applier {
 
     fn rows(&mut self, rows: &Rows<'_>, place: &Place) -> Result<()> {
         let table = self.source_table(&rows.table);
+        if !self.channel.filters().table_is_wanted(&table.database, &table.name) {
+            return Ok(());
+        }
         self.session.begin_applying()?;
         let foreign_keys = rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0;
         self.settings.set_flag(&mut self.session, "foreign_key_checks", foreign_keys)?;
@@ -593,7 +612,8 @@ impl Applier {
         {
             return table.clone();
         }
-        let table = Arc::new(source_table(map, &String::from_utf8_lossy(&map.database)));
+        let filters = self.channel.filters();
+        let table = Arc::new(source_table(map, filters.rewritten(&String::from_utf8_lossy(&map.database))));
         self.tables.insert(map.id, (map.clone(), table.clone()));
         table
     }

@@ -60,6 +60,7 @@ impl From<std::io::Error> for SourceError {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                 "Lost connection to MySQL server: it has said nothing for too long".into()
             }
+            ErrorKind::UnexpectedEof => "Lost connection to MySQL server: it has closed the connection".into(),
             _ => format!("Lost connection to MySQL server: {error}"),
         };
         SourceError::new(CR_SERVER_LOST, text)

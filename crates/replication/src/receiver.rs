@@ -4,7 +4,7 @@
 //! known by whole transactions: whatever broke off begins again.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vaquita_session::replication::{Channel, Running, ThreadError, TransactionName, TransactionTimes, UseGtid};
 use vaquita_session::server::Server;
@@ -27,6 +27,8 @@ const THROUGH_GTID: u16 = 4;
 /// Of MariaDB: the statements of rows are sent, too.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 const FIRST_POSITION: u64 = 4;
+/// A connection that broke off sooner is not made again at once.
+const SHORT_CONNECTION: Duration = Duration::from_secs(1);
 
 pub struct Receiver {
     pub server: Arc<Server>,
@@ -69,10 +71,15 @@ impl Receiver {
         let mut tries: u64 = 0;
         let outcome = loop {
             tries += 1;
+            let began = Instant::now();
             match self.receive(&mut tries) {
                 Ended::Interrupted(Interrupted::Rewind) => tries = 0,
                 Ended::Interrupted(Interrupted::Stop) => break Ok(()),
                 Ended::Failed(error) => break Err(error),
+                // What held for a while is made again at once, as MySQL does.
+                Ended::Lost(error) if tries == 0 && began.elapsed() > SHORT_CONNECTION => {
+                    tracing::warn!("replication channel '{}': {}", self.channel.name, error.text);
+                }
                 Ended::Lost(error) => {
                     self.report(&error, tries);
                     if tries > config.retry_count {
@@ -310,11 +317,12 @@ impl Receiver {
     fn report(&self, error: &SourceError, tries: u64) {
         let config = self.channel.config();
         let text = format!(
-            "Error {} to source '{}@{}:{}'. This was attempt {tries}/{}, with a delay of {} seconds between attempts. Message: {}",
+            "Error {} to source '{}@{}:{}'. This was attempt {}/{}, with a delay of {} seconds between attempts. Message: {}",
             if error.number == CR_SERVER_LOST { "reconnecting" } else { "connecting" },
             config.user,
             config.host,
             config.port,
+            tries.max(1),
             config.retry_count,
             config.connect_retry_s,
             error.text,

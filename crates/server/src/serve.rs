@@ -65,7 +65,6 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");
-    let keys = Keys::load_or_create(&dir).map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let accounts = Accounts::open(catalog.clone())?;
     let initialized = dir.join(INITIALIZED);
@@ -88,6 +87,8 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     vaquita_types::memory::set_bytes_max(vaquita_session::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
+    let keys = Keys::load_or_create(&dir, &globals);
+    let keys = keys.map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
     let server = Server::new(engine, catalog, globals, accounts, hooks.clone());
     let _ = hooks.server.set(Arc::downgrade(&server));
     if let Err(error) = vaquita_session::sys_schema::prepare(&server) {

@@ -21,7 +21,7 @@ use crate::statement_events::StatementEvents;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
-use crate::variables::{Globals, registry};
+use crate::variables::{Def, GTID_PURGED, Globals, registry};
 
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
 pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
@@ -53,6 +53,14 @@ pub struct Server {
 }
 
 impl Server {
+    /// The global value of a variable. Without a binary log all that is executed counts as purged.
+    pub fn global(&self, def: &Def) -> Value {
+        match def.name {
+            "gtid_executed" | GTID_PURGED => self.replication.executed().to_string().into(),
+            _ => self.globals.get(def),
+        }
+    }
+
     pub fn new(
         engine: Arc<Engine>,
         catalog: Arc<Catalog>,

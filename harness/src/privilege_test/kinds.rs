@@ -100,6 +100,7 @@ kinds! {
     Flush 5 Nothing
     Reset 2 Nothing
     ChangeSource 3 Accounts
+    ChangeFilter 2 Nothing
     StartReplica 2 Nothing
     StopReplica 1 Nothing
     ResetReplica 1 Nothing

@@ -75,6 +75,7 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::Flush => server::FLUSH,
         Kind::Reset => server::RESET,
         Kind::ChangeSource => server::CHANGE_SOURCE,
+        Kind::ChangeFilter => server::CHANGE_FILTER,
         Kind::StartReplica => server::START_REPLICA,
         Kind::StopReplica => &["STOP REPLICA{| IO_THREAD| SQL_THREAD}{| FOR CHANNEL 'nosuch'}"],
         Kind::ResetReplica => &["RESET REPLICA{| ALL}{| FOR CHANNEL 'nosuch'}"],

@@ -76,12 +76,21 @@ pub const FLUSH: &[&str] = &[
     "FLUSH {|NO_WRITE_TO_BINLOG }{PRIVILEGES|STATUS|USER_RESOURCES|OPTIMIZER_COSTS|LOGS|ENGINE LOGS|BINARY LOGS}{|, STATUS}",
 ];
 
-pub const RESET: &[&str] = &["RESET {BINARY LOGS AND GTIDS|PERSIST|PERSIST IF EXISTS max_error_count}"];
+pub const RESET: &[&str] = &[
+    "RESET {BINARY LOGS AND GTIDS|PERSIST|PERSIST IF EXISTS max_error_count}",
+    "RESET BINARY LOGS AND GTIDS, REPLICA FOR CHANNEL 'nosuch'",
+];
 
 /// Of channels that MySQL gives to others, so that none is made.
 pub const CHANGE_SOURCE: &[&str] = &[
     "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'x', SOURCE_HEARTBEAT_PERIOD = 1.5{|, PRIVILEGE_CHECKS_USER = {u}} FOR CHANNEL 'group_replication_applier'",
     "CHANGE REPLICATION SOURCE TO SOURCE_HOST = ''{|, IGNORE_SERVER_IDS = (1, 2)|, SOURCE_PORT = 3306|, REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON}",
+];
+
+/// Of a channel that has none, so that no filter stays.
+pub const CHANGE_FILTER: &[&str] = &[
+    "CHANGE REPLICATION FILTER REPLICATE_{DO|IGNORE}_DB = ({|a, {d}}){|, REPLICATE_REWRITE_DB = ({|(a, b), (c, {d})})} FOR CHANNEL 'group_replication_applier'",
+    "CHANGE REPLICATION FILTER REPLICATE_{DO|IGNORE}_TABLE = ({|a.b, c.d}), REPLICATE_WILD_{DO|IGNORE}_TABLE = ({|'a%.b', 'c.d'}) FOR CHANNEL 'group_replication_applier'",
 ];
 
 pub const START_REPLICA: &[&str] =
@@ -104,7 +113,6 @@ pub const UNSUPPORTED: &[&str] = &[
     "INSTALL PLUGIN x SONAME 'nosuch.so'",
     "UNINSTALL PLUGIN x",
     "{INSTALL|UNINSTALL} COMPONENT 'file://nosuch'",
-    "CHANGE REPLICATION FILTER REPLICATE_DO_DB = ()",
     "CREATE SERVER x FOREIGN DATA WRAPPER mysql OPTIONS (USER 'x')",
     "ALTER INSTANCE RELOAD TLS",
 ];

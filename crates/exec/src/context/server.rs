@@ -71,7 +71,8 @@ pub struct AccountInfo {
     pub plugin: String,
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub requires_tls: bool,
+    /// `ssl_type`, then `ssl_cipher`, `x509_issuer` and `x509_subject`.
+    pub require: (&'static str, [Vec<u8>; 3]),
     pub expired: bool,
     /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS.
     pub resources: [u64; 4],
@@ -185,6 +186,10 @@ pub trait ServerInfo {
     /// SHOW REPLICA STATUS, of one channel or of all; error 3074 if there is no such channel.
     fn replica_status(&self, _channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
         Ok(Vec::new())
+    }
+    /// The rows of a system table about channels of replication; times are microseconds since 1970.
+    fn replication_rows(&self, _table: &str) -> Vec<Vec<Value>> {
+        Vec::new()
     }
     /// The session's last statements, if it profiles them.
     fn profiles(&self) -> Vec<ProfileInfo> {

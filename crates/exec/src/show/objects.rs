@@ -3,8 +3,8 @@
 use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_SP_DOES_NOT_EXIST,
-    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TRG_DOES_NOT_EXIST,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_REPLICA_MULTIPLE_CHANNELS_CMD,
+    ER_SP_DOES_NOT_EXIST, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TRG_DOES_NOT_EXIST,
 };
 use vaquita_types::schema::{ObjectKind, Trigger};
 use vaquita_types::{Error, Result, Value};
@@ -44,6 +44,14 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
         Show::Profiles => profiles::profiles(cx),
         Show::BinaryLogs => return Err(Error::new(&ER_NO_BINARY_LOGGING, &[])),
         Show::BinaryLogStatus => Listing::new("BINARY LOG STATUS"),
+        Show::BinlogEvents { relay: true, channel, .. } => {
+            // There is no relay log, but there may be no such channel, or several.
+            let channels = cx.statement.server.replica_status(channel.as_deref())?;
+            if channel.is_none() && channels.len() > 1 {
+                return Err(Error::new(&ER_REPLICA_MULTIPLE_CHANNELS_CMD, &[]));
+            }
+            Listing::new("BINLOG EVENTS")
+        }
         Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),
         Show::Replicas { old_names } => worded(Listing::new("REPLICAS"), *old_names),
         Show::ReplicaStatus { old_names, channel } => {

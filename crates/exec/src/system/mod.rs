@@ -20,6 +20,7 @@ mod partitions;
 pub(crate) mod profiling;
 mod references;
 mod registry;
+mod replication;
 mod resources;
 pub mod routines;
 mod row;

@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, resources, routines,
-    schema, setup, statements, summaries, table_uses, transaction_events, transactions, triggers, variables, views,
+    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, replication, resources,
+    routines, schema, setup, statements, summaries, table_uses, transaction_events, transactions, triggers, variables, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -77,8 +77,11 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.view_routine_usage", views::view_routine_usage),
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
+    ("mysql.gtid_executed", |cx| replication::rows(cx, "mysql", "gtid_executed")),
     ("mysql.password_history", accounts::password_history),
     ("mysql.procs_priv", accounts::procs_priv),
+    ("mysql.slave_master_info", |cx| replication::rows(cx, "mysql", "slave_master_info")),
+    ("mysql.slave_relay_log_info", |cx| replication::rows(cx, "mysql", "slave_relay_log_info")),
     ("mysql.tables_priv", accounts::tables_priv),
     ("mysql.user", accounts::user),
     ("performance_schema.accounts", summaries::accounts),
@@ -124,6 +127,30 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.performance_timers", resources::timers),
     ("performance_schema.persisted_variables", variables::persisted),
     ("performance_schema.processlist", instance::performance_processlist),
+    ("performance_schema.replication_applier_configuration", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_configuration")
+    }),
+    ("performance_schema.replication_applier_filters", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_filters")
+    }),
+    ("performance_schema.replication_applier_global_filters", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_global_filters")
+    }),
+    ("performance_schema.replication_applier_status", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_status")
+    }),
+    ("performance_schema.replication_applier_status_by_coordinator", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_status_by_coordinator")
+    }),
+    ("performance_schema.replication_applier_status_by_worker", |cx| {
+        replication::rows(cx, "performance_schema", "replication_applier_status_by_worker")
+    }),
+    ("performance_schema.replication_connection_configuration", |cx| {
+        replication::rows(cx, "performance_schema", "replication_connection_configuration")
+    }),
+    ("performance_schema.replication_connection_status", |cx| {
+        replication::rows(cx, "performance_schema", "replication_connection_status")
+    }),
     ("performance_schema.session_account_connect_attrs", instance::own_connect_attributes),
     ("performance_schema.session_connect_attrs", instance::connect_attributes),
     ("performance_schema.session_status", instance::session_status),

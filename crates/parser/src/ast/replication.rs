@@ -42,3 +42,34 @@ pub struct ResetReplica {
     pub all: bool,
     pub channel: Option<Vec<u8>>,
 }
+
+/// What stands in a list behind RESET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResetOption {
+    BinaryLogsAndGtids,
+    Replica(ResetReplica),
+    /// PERSIST, and MASTER, which MySQL 9 does not know.
+    Other(String),
+}
+
+/// CHANGE REPLICATION FILTER. A kind that is given twice has the rules that are given last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeFilter {
+    pub filters: Vec<GivenFilter>,
+    pub channel: Option<Vec<u8>>,
+}
+
+/// An empty list takes the rules of its kind away.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GivenFilter {
+    DoDb(Vec<String>),
+    IgnoreDb(Vec<String>),
+    /// Database and table.
+    DoTable(Vec<(String, String)>),
+    IgnoreTable(Vec<(String, String)>),
+    /// `database.table` with wildcards.
+    WildDoTable(Vec<Vec<u8>>),
+    WildIgnoreTable(Vec<Vec<u8>>),
+    /// The source's database and ours.
+    RewriteDb(Vec<(String, String)>),
+}

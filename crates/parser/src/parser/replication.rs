@@ -1,4 +1,4 @@
-//! CHANGE REPLICATION SOURCE TO, START, STOP and RESET REPLICA.
+//! CHANGE REPLICATION SOURCE TO, CHANGE REPLICATION FILTER, START, STOP and RESET REPLICA.
 //!
 //! The old words MASTER and SLAVE, which MySQL 9 took out of its grammar and MariaDB keeps, mean the same.
 
@@ -76,10 +76,16 @@ const LOGIN: &[(&str, Form)] =
     &[("USER", Form::Text), ("PASSWORD", Form::Text), ("DEFAULT_AUTH", Form::Text), ("PLUGIN_DIR", Form::Text)];
 
 impl Parser<'_> {
-    /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO. `None`: it is another CHANGE.
-    pub(super) fn change_source(&mut self) -> Result<Option<Statement>> {
+    /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO, CHANGE REPLICATION FILTER. `None`: it is another CHANGE.
+    pub(super) fn change_replication(&mut self) -> Result<Option<Statement>> {
         let next: Vec<Tok> = self.peek_all().take(2).collect();
         match next[..] {
+            [Tok::Kw(Kw::REPLICATION), Tok::Kw(Kw::FILTER)] => {
+                self.bump();
+                self.bump();
+                self.bump();
+                return self.change_filter().map(Some);
+            }
             [Tok::Kw(Kw::REPLICATION), Tok::Kw(Kw::SOURCE)] => self.bump(),
             [Tok::Kw(Kw::MASTER), _] => {}
             _ => return Ok(None),
@@ -90,6 +96,57 @@ impl Parser<'_> {
         let options = self.comma_list(|p| p.source_option(OPTIONS))?;
         let channel = self.opt_channel()?;
         Ok(Some(Statement::ChangeSource(Box::new(ChangeSource { options, channel }))))
+    }
+
+    fn change_filter(&mut self) -> Result<Statement> {
+        let filters = self.comma_list(Self::filter)?;
+        Ok(Statement::ChangeFilter(Box::new(ChangeFilter { filters, channel: self.opt_channel()? })))
+    }
+
+    fn filter(&mut self) -> Result<GivenFilter> {
+        let kind = self.expect_any(&[
+            Kw::REPLICATE_DO_DB,
+            Kw::REPLICATE_IGNORE_DB,
+            Kw::REPLICATE_DO_TABLE,
+            Kw::REPLICATE_IGNORE_TABLE,
+            Kw::REPLICATE_WILD_DO_TABLE,
+            Kw::REPLICATE_WILD_IGNORE_TABLE,
+            Kw::REPLICATE_REWRITE_DB,
+        ])?;
+        self.expect_op(Op::Eq)?;
+        self.expect_op(Op::LParen)?;
+        let filter = match kind {
+            Kw::REPLICATE_DO_DB => GivenFilter::DoDb(self.rules(Self::ident)?),
+            Kw::REPLICATE_IGNORE_DB => GivenFilter::IgnoreDb(self.rules(Self::ident)?),
+            Kw::REPLICATE_DO_TABLE => GivenFilter::DoTable(self.rules(Self::filtered_table)?),
+            Kw::REPLICATE_IGNORE_TABLE => GivenFilter::IgnoreTable(self.rules(Self::filtered_table)?),
+            Kw::REPLICATE_WILD_DO_TABLE => GivenFilter::WildDoTable(self.rules(Self::string)?),
+            Kw::REPLICATE_WILD_IGNORE_TABLE => GivenFilter::WildIgnoreTable(self.rules(Self::string)?),
+            _ => GivenFilter::RewriteDb(self.rules(Self::rewritten_database)?),
+        };
+        self.expect_op(Op::RParen)?;
+        Ok(filter)
+    }
+
+    fn rules<T>(&mut self, rule: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        if self.is_op(Op::RParen) { Ok(Vec::new()) } else { self.comma_list(rule) }
+    }
+
+    fn filtered_table(&mut self) -> Result<(String, String)> {
+        let name = self.name()?;
+        match name.db {
+            Some(database) => Ok((database, name.name)),
+            None => self.fail(),
+        }
+    }
+
+    fn rewritten_database(&mut self) -> Result<(String, String)> {
+        self.expect_op(Op::LParen)?;
+        let from = self.ident()?;
+        self.expect_op(Op::Comma)?;
+        let to = self.ident()?;
+        self.expect_op(Op::RParen)?;
+        Ok((from, to))
     }
 
     /// The option of `allowed` that stands here.
@@ -183,7 +240,12 @@ impl Parser<'_> {
     /// RESET REPLICA, if it stands alone behind RESET.
     pub(super) fn reset_replica(&mut self) -> Result<Statement> {
         self.bump();
+        self.reset_replica_option().map(Statement::ResetReplica)
+    }
+
+    /// Behind REPLICA.
+    pub(super) fn reset_replica_option(&mut self) -> Result<ResetReplica> {
         let all = self.eat(Kw::ALL);
-        Ok(Statement::ResetReplica(ResetReplica { all, channel: self.opt_channel()? }))
+        Ok(ResetReplica { all, channel: self.opt_channel()? })
     }
 }

@@ -122,7 +122,6 @@ impl Parser<'_> {
 
     pub(super) fn reset(&mut self) -> Result<Statement> {
         self.bump();
-        // RESET REPLICA may stand in a list with others; that is not carried out.
         if self.is_any(&[Kw::REPLICA, Kw::SLAVE]) && !self.is_in_reset_list() {
             return self.reset_replica();
         }
@@ -135,14 +134,14 @@ impl Parser<'_> {
         self.peek_all().take_while(|tok| !ends(tok)).any(|tok| tok == Tok::Op(Op::Comma))
     }
 
-    fn reset_option(&mut self) -> Result<String> {
+    fn reset_option(&mut self) -> Result<ResetOption> {
         const OPTIONS: [Kw; 5] = [Kw::MASTER, Kw::BINARY, Kw::REPLICA, Kw::SLAVE, Kw::PERSIST];
         let kw = self.expect_any(&OPTIONS)?;
         Ok(match kw {
-            Kw::MASTER => "MASTER".to_string(),
+            Kw::MASTER => ResetOption::Other("MASTER".to_string()),
             Kw::BINARY => {
                 self.expect_all(&[Kw::LOGS, Kw::AND, Kw::GTIDS])?;
-                "BINARY LOGS AND GTIDS".to_string()
+                ResetOption::BinaryLogsAndGtids
             }
             Kw::PERSIST => {
                 self.if_exists()?;
@@ -153,13 +152,9 @@ impl Parser<'_> {
                     option.extend(name.db.map(|db| db + "."));
                     option.push_str(&name.name);
                 }
-                option
+                ResetOption::Other(option)
             }
-            _ => {
-                let all = self.eat(Kw::ALL);
-                self.opt_channel()?;
-                if all { "REPLICA ALL".to_string() } else { "REPLICA".to_string() }
-            }
+            _ => ResetOption::Replica(self.reset_replica_option()?),
         })
     }
 

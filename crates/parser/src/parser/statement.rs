@@ -87,7 +87,7 @@ impl Parser<'_> {
                 self.bump();
                 self.run_replica(false)
             }
-            Kw::CHANGE => match self.change_source()? {
+            Kw::CHANGE => match self.change_replication()? {
                 Some(change) => Ok(change),
                 None => self.unsupported_statement(kw),
             },

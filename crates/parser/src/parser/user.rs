@@ -4,6 +4,7 @@ use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+use vaquita_types::errno;
 
 impl Parser<'_> {
     /// `user[@host]`, CURRENT_USER
@@ -178,11 +179,14 @@ impl Parser<'_> {
         let (mut subject, mut issuer, mut cipher) = (None, None, None);
         let mut kw = Some(self.expect_any(&[Kw::SUBJECT, Kw::ISSUER, Kw::CIPHER])?);
         while let Some(word) = kw {
-            let value = Some(self.string()?);
-            match word {
-                Kw::SUBJECT => subject = value,
-                Kw::ISSUER => issuer = value,
-                _ => cipher = value,
+            let value = self.string()?;
+            let slot = match word {
+                Kw::SUBJECT => &mut subject,
+                Kw::ISSUER => &mut issuer,
+                _ => &mut cipher,
+            };
+            if slot.replace(value).is_some() {
+                self.refuse(&errno::ER_DUP_ARGUMENT, &[&word.as_str()]);
             }
             self.eat(Kw::AND);
             kw = self.eat_any(&[Kw::SUBJECT, Kw::ISSUER, Kw::CIPHER]);

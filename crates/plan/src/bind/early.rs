@@ -98,8 +98,20 @@ impl Binder<'_> {
     /// The comparisons in a part of a condition, however deep: `(i = '5x') IS TRUE`.
     fn note_comparisons(&mut self, expr: &mut Expr) {
         if let ExprKind::Compare(_, left, right, rule) = &mut expr.kind {
-            self.note_beside_number(left, right, *rule);
-            self.note_beside_number(right, left, *rule);
+            // `note_compared` has noted what a BIGINT stores, which it is then.
+            let stores = |column: &Expr, text: &Expr| {
+                column.ty.kind == TypeKind::BigInt && is_column(column) && typing::is_whole_number(text)
+            };
+            if !stores(left, right) {
+                self.note_beside_number(left, right, *rule);
+            }
+            if !stores(right, left) {
+                self.note_beside_number(right, left, *rule);
+            }
+            if self.cx.fold {
+                typing::exact_beside_integer(left, right, rule);
+                typing::exact_beside_integer(right, left, rule);
+            }
         }
         visit::children_mut(expr, &mut |child| self.note_comparisons(child));
     }

@@ -149,7 +149,7 @@ fn object(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = arg!(doc(call, 0, cx, "json_extract"));
     let paths = arg!(paths(call, 1, cx, true));
-    Ok(or_null(json.extract(&paths)))
+    Ok(or_null(json.extract(&paths, &mut || cx.env.check_interrupt())?))
 }
 
 fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -208,7 +208,7 @@ fn contains(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         return Ok(Value::bool(json.contains(&candidate, &mut go_on)?));
     }
     let path = arg!(path(call, 2, cx, false));
-    match json.seek(&path).first() {
+    match json.seek_while(&path, &mut go_on)?.first() {
         Some(found) => Ok(Value::bool(found.contains(&candidate, &mut go_on)?)),
         None => Ok(Value::Null),
     }
@@ -231,7 +231,7 @@ fn contains_path(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let one = arg!(one_or_all(call, 1, cx, "json_contains_path"));
     for i in 2..call.len() {
         let path = arg!(path(call, i, cx, true));
-        let found = !json.seek(&path).is_empty();
+        let found = !json.seek_while(&path, &mut || cx.env.check_interrupt())?.is_empty();
         if found == one {
             return Ok(Value::bool(one));
         }
@@ -270,7 +270,7 @@ fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let json = arg!(doc(call, 0, cx, "json_extract"));
     let paths = arg!(paths(call, 1, cx, true));
-    Ok(json.extract(&paths).map_or(Value::Null, |found| Value::Int(found.length() as i64)))
+    Ok(json.extract(&paths, &mut || cx.env.check_interrupt())?.map_or(Value::Null, |found| Value::Int(found.length() as i64)))
 }
 
 fn depth(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -306,7 +306,7 @@ fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let within = if call.len() > 4 { arg!(paths(call, 4, cx, true)) } else { Vec::new() };
     let matches = |s: &str| text::like(s.as_bytes(), &pattern, escape.map(u32::from), CollationId::UTF8MB4_BIN, cx.env);
-    Ok(or_null(json.search(&matches, one, &within)?))
+    Ok(or_null(json.search(&matches, one, &within, &mut || cx.env.check_interrupt())?))
 }
 
 fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Result<Value> {

@@ -41,7 +41,7 @@ fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         Err(error) if error.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => return instead(call, cx, ERROR, error),
         Err(error) => return Err(error),
     };
-    match json.seek(&path)[..] {
+    match json.seek_while(&path, &mut || cx.env.check_interrupt())?[..] {
         [] => instead(call, cx, EMPTY, Error::new(&errno::ER_MISSING_JSON_VALUE, &[&NAME])),
         [found] => {
             let (zone, ty) = (cx.env.time_zone(), call.arg_type(EMPTY));

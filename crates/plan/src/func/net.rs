@@ -214,11 +214,6 @@ fn format_pico_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(in_units(arg!(call.f64(0, cx)), &units))
 }
 
-/// `None` for a text that is no set of GTIDs.
-pub(super) fn is_empty_gtid_set(text: &[u8]) -> Option<bool> {
-    GtidSet::parse(text).ok().map(|set| set.is_empty())
-}
-
 /// Both sets; `None` if one is NULL, before the other one is looked at.
 fn gtid_sets(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<(GtidSet, GtidSet)>> {
     let (Some(a), Some(b)) = (as_utf8(call, 0, cx)?, as_utf8(call, 1, cx)?) else { return Ok(None) };

@@ -1,11 +1,12 @@
-//! Functions that wait for what a source has, on a server that is no replica and writes no GTIDs.
+//! Functions that wait for what the channels of replication apply.
 //!
-//! SOURCE_POS_WAIT and its old name have nothing to wait for and are NULL. WAIT_FOR_EXECUTED_GTID_SET is 0 for the empty set, which has
-//! been executed; nothing else ever is, so that the time runs out.
+//! SOURCE_POS_WAIT and its old name are NULL where nobody applies the channel. WAIT_FOR_EXECUTED_GTID_SET is 0 for what has been executed,
+//! as the empty set always is.
 
 use std::time::Duration;
 
 use vaquita_types::errno::{ER_MALFORMED_GTID_SET_SPECIFICATION, ER_WARN_DEPRECATED_SYNTAX, ER_WRONG_ARGUMENTS};
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::args::{as_utf8, volatile};
@@ -36,13 +37,23 @@ fn seconds(call: &FuncCall<'_>, i: usize, name: &str, cx: &EvalCx<'_>) -> Result
     Ok(seconds)
 }
 
+/// How long is waited: for what is not told, and for 0, as good as for ever.
+fn waits(seconds: Option<f64>) -> Duration {
+    let forever = Duration::from_secs(365 * 24 * 3600);
+    let time = seconds.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.unwrap_or(forever).min(forever)
+}
+
 fn wait_for_position(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let log = call.text(0, cx)?;
+    let log = as_utf8(call, 0, cx)?;
     let position = call.int(1, cx)?;
-    if log.is_some() && position.is_some() && call.len() > 2 {
-        seconds(call, 2, "SOURCE_POS_WAIT.", cx)?;
-    }
-    Ok(Value::Null)
+    let (Some(log), Some(position)) = (log, position) else { return Ok(Value::Null) };
+    let time = if call.len() > 2 { seconds(call, 2, "SOURCE_POS_WAIT.", cx)? } else { None };
+    let channel = if call.len() > 3 { as_utf8(call, 3, cx)? } else { None };
+    let Ok(position) = u64::try_from(position) else { return Ok(Value::Null) };
+    let reached = cx.env.session()?.wait_for_position(channel.as_deref(), (&log, position), waits(time))?;
+    cx.env.check_interrupt()?;
+    Ok(reached.map_or(Value::Null, Value::Int))
 }
 
 fn wait_for_gtids(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -53,12 +64,11 @@ fn wait_for_gtids(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         ..2 => None,
         _ => Some(seconds(call, 1, name, cx)?.ok_or_else(|| Error::new(&ER_WRONG_ARGUMENTS, &[&name]))?),
     };
-    if super::net::is_empty_gtid_set(text.as_bytes()).ok_or_else(|| malformed(&text))? {
+    let set = GtidSet::parse(text.as_bytes()).map_err(|_| malformed(&text))?;
+    if set.is_empty() {
         return Ok(Value::Int(0));
     }
-    let forever = Duration::from_secs(365 * 24 * 3600);
-    let time = time.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    cx.env.session()?.sleep(time.unwrap_or(forever).min(forever))?;
+    let are_executed = cx.env.session()?.wait_for_gtids(&set, waits(time))?;
     cx.env.check_interrupt()?;
-    Ok(Value::Int(1))
+    Ok(Value::Int(i64::from(!are_executed)))
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -113,6 +114,11 @@ pub trait AskSession {
     fn unlock_all(&self) -> u64;
     /// The connection that has the lock.
     fn lock_owner(&self, name: &str) -> Option<u64>;
+    /// Waits until these transactions are executed; false if they were not for so long, or somebody has ended that.
+    fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool>;
+    /// Waits until a channel has applied what its source has up to a position: how much was applied meanwhile, -1 if the time ran out.
+    /// `None` if nobody applies it.
+    fn wait_for_position(&self, channel: Option<&str>, place: (&str, u64), time: Duration) -> Result<Option<i64>>;
 }
 
 /// The roles that are granted to an account.

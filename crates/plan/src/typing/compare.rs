@@ -17,7 +17,7 @@ use super::{
     NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, number_class, scale,
     text_of_binary,
 };
-use crate::eval::coerce::hex_number;
+use crate::eval::coerce::{hex_number, parse_f64};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 
 impl CompareOp {
@@ -621,13 +621,56 @@ pub(super) fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
         (ty, Value::Bytes(text)) if is_column && ty.is_integer() && !is_hex_literal(&literal.ty) => {
             let parsed = Decimal::parse(text);
             if parsed.used != text.len() || parsed.overflow || parsed.truncated {
-                return None;
+                return stored_integer(ty, text);
             }
-            exact_integer(&parsed.value)
+            exact_integer(&parsed.value).or_else(|| stored_integer(ty, text))
         }
         (ty, Value::Decimal(d)) if is_column && ty.is_integer() => exact_integer(d),
         _ => None,
     }
+}
+
+/// `text`, a constant that a condition compares with a column of integers as DOUBLE, becomes the integer that it stands for, so that
+/// integers that are equal as DOUBLE differ. As MySQL (`const_folding`): what has a fraction as a DOUBLE stays, other digits behind the
+/// point are rounded away, also beyond the range of the column, in which case no row is equal.
+pub fn exact_beside_integer(column: &Expr, text: &mut Expr, rule: &mut CompareAs) {
+    let is_double = matches!(rule, CompareAs::Double | CompareAs::DoubleFixed(_));
+    let is_integer = is_column(column) && column.ty.is_integer() && !matches!(column.ty.kind, TypeKind::Year | TypeKind::Bit);
+    let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind else { return };
+    if !is_double || !is_integer || !is_string(&text.ty) || is_hex_literal(&text.ty) {
+        return;
+    }
+    let Some(number) = whole_number(bytes) else { return };
+    (*text, *rule) = match exact_integer(&number) {
+        Some(integer) => (integer, CompareAs::Int),
+        None => (Expr::literal(Value::Decimal(number), ColumnType::decimal(65, 0)), CompareAs::Decimal),
+    };
+}
+
+/// A constant text whose number has no fraction as a DOUBLE.
+pub fn is_whole_number(text: &Expr) -> bool {
+    match &text.kind {
+        ExprKind::Literal(Value::Bytes(bytes)) if is_string(&text.ty) && !is_hex_literal(&text.ty) => {
+            whole_number(bytes).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The integer at the start of a text, rounded; none if the text has a fraction as a DOUBLE.
+fn whole_number(text: &[u8]) -> Option<Decimal> {
+    (parse_f64(text).0.fract() == 0.0).then(|| Decimal::parse(text).value.round(0))
+}
+
+/// A whole text as the integer that a BIGINT column stores for it, wherever they are compared.
+fn stored_integer(ty: &ColumnType, text: &[u8]) -> Option<Expr> {
+    let parsed = Decimal::parse(text);
+    if ty.kind != TypeKind::BigInt || parsed.used != text.len() || parsed.used == 0 || parsed.overflow {
+        return None;
+    }
+    let number = whole_number(text)?;
+    let outside = if ty.unsigned { number.to_u64().1 } else { number.to_i64().1 };
+    if outside { None } else { exact_integer(&number) }
 }
 
 /// The number as a BIGINT literal, if it is one.

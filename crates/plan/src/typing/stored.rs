@@ -114,9 +114,12 @@ fn year(value: &Value) -> Option<Expr> {
         Value::DateTime(d) => i64::from(d.year()),
         Value::Float(f) => *f as i64,
         Value::Bytes(text) => {
-            let text = text.trim_ascii_start();
-            let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-            let n = std::str::from_utf8(&text[..digits]).ok()?.parse::<i64>().ok()?;
+            // A fraction is rounded, as where an integer is stored.
+            let parsed = Decimal::parse(text);
+            let (n, clamped) = parsed.value.round(0).to_i64();
+            if parsed.used == 0 || clamped || text.trim_ascii_start().starts_with(b"-") {
+                return None;
+            }
             if n == 0 { 2000 } else { n }
         }
         other => number(other)?.to_i64().0,

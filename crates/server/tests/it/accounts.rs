@@ -433,3 +433,32 @@ fn random_passwords_let_their_accounts_in() {
     let Answer::Err { code, .. } = root.query(&format!("ALTER USER a {by} REPLACE 'x'")) else { panic!("an error expected") };
     assert_eq!(code, 3893);
 }
+
+/// Each role is looked for among all accounts.
+#[test]
+fn many_roles_of_one_statement_end_when_it_is_killed() {
+    let server = Server::start("many-roles");
+    let mut busy = server.connect();
+    let id = busy.query("SELECT CONNECTION_ID()").rows()[0][0].clone();
+    let roles = |from: usize, to: usize| (from..to).map(|n| format!("r{n}")).collect::<Vec<_>>().join(",");
+    busy.query(&format!("CREATE ROLE {}", roles(0, 5000)));
+    let grant = format!("GRANT {} TO {}", roles(0, 4000), roles(4000, 5000));
+    let running = std::thread::spawn(move || busy.query(&grant));
+    std::thread::sleep(Duration::from_secs(2));
+    server.connect().query(&format!("KILL QUERY {id}"));
+    assert!(format!("{:?}", running.join().expect("an answer")).contains("code: 1317"));
+}
+
+#[test]
+fn many_passwords_of_one_statement_end_when_it_is_killed() {
+    let server = Server::start("many-passwords");
+    let mut busy = server.connect();
+    let id = busy.query("SELECT CONNECTION_ID()").rows()[0][0].clone();
+    let users: Vec<String> = (0..20_000).map(|n| format!("u{n} IDENTIFIED BY 'x'")).collect();
+    let running = std::thread::spawn(move || busy.query(&format!("CREATE USER {}", users.join(","))));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let mut root = server.connect();
+    root.query(&format!("KILL QUERY {id}"));
+    assert!(format!("{:?}", running.join().expect("an answer")).contains("code: 1317"));
+    assert_eq!(root.query("SELECT COUNT(*) FROM mysql.user WHERE user LIKE 'u%'").rows()[0][0], "0");
+}

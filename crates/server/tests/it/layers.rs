@@ -2,6 +2,7 @@
 
 use std::io::{Read, Result, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -66,6 +67,17 @@ pub struct Client {
 impl Client {
     /// An account without a password.
     pub fn connect(port: u16, user: &str, layers: Layers) -> Client {
+        let logged_in = Client::log_in(port, user, layers, trusting_config().expect("versions"));
+        logged_in.unwrap_or_else(|answer| panic!("login: {}", answer.escape_ascii()))
+    }
+
+    /// The same with a configuration of TLS; what was answered to a login that was refused, nothing if the connection ended.
+    pub fn log_in(
+        port: u16,
+        user: &str,
+        layers: Layers,
+        config: Arc<rustls::ClientConfig>,
+    ) -> std::result::Result<Client, Vec<u8>> {
         let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("connect");
         socket.set_read_timeout(Some(Duration::from_secs(60))).expect("timeout");
         let mut header = [0; 4];
@@ -89,7 +101,7 @@ impl Client {
             socket.write_all(out.bytes()).expect("send");
             out.clear();
         }
-        let mut stream = if layers.tls { Stream::Tls(Box::new(tls(socket))) } else { Stream::Plain(socket) };
+        let mut stream = if layers.tls { Stream::Tls(Box::new(tls(socket, config))) } else { Stream::Plain(socket) };
         let response = HandshakeResponse {
             capabilities: caps,
             packet_bytes_max: 1 << 24,
@@ -102,17 +114,19 @@ impl Client {
             zstd_level,
         };
         out.packet(|buffer| put_handshake_response(buffer, &response, &[]));
-        stream.io().write_all(out.bytes()).expect("send");
+        stream.io().write_all(out.bytes()).map_err(|_| Vec::new())?;
         let mut reader = PacketReader::new(1 << 30);
         reader.expect_seq(out.seq());
         let mut client = Client { stream, compression: None, reader, input: Vec::new(), workspace: Workspace::default() };
-        let answer = client.receive().expect("the login's answer");
-        assert_eq!(answer[0], 0, "login: {}", answer.escape_ascii());
+        let answer = client.receive().map_err(|_| Vec::new())?;
+        if answer[0] != 0 {
+            return Err(answer);
+        }
         if let Some(algorithm) = layers.compression {
             client.compression = Some((CompressedReader::new(algorithm), CompressedWriter::new(algorithm)));
             client.reader.ignore_inner_seq();
         }
-        client
+        Ok(client)
     }
 
     /// Bytes of packets: in a frame, if there is compression, in records, if there is TLS.
@@ -203,9 +217,9 @@ impl Client {
     }
 }
 
-fn tls(socket: TcpStream) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
+fn tls(socket: TcpStream, config: Arc<rustls::ClientConfig>) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
     let name = ServerName::try_from("localhost").expect("name");
-    let connection = rustls::ClientConnection::new(trusting_config().expect("versions"), name).expect("TLS");
+    let connection = rustls::ClientConnection::new(config, name).expect("TLS");
     rustls::StreamOwned::new(connection, socket)
 }
 

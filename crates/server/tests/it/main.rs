@@ -2,14 +2,15 @@
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `account_matrix` asks who may run which statement about accounts. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `introspection` what others see of them, `depth` statements that are nested deeply, `interrupts` whether each loop can be ended, `clock` jumps of the wall clock meanwhile, `memory` statements that want
-//! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS (`tls`) and compression, `broken_log` takes
-//! stderr away, `programs` and `triggers` run stored programs, `online_ddl` changes tables under clients, `print_log` reads binary logs of other servers, `replica` carries them out (`source` sends them), `statement_kinds` tries every kind of statement in every state of a session. Scripts of statements and answers are the test target `scripts`.
+//! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS (`tls`) and compression, `certificates` logs in with certificates, `broken_log` takes
+//! stderr away, `programs` and `triggers` run stored programs, `online_ddl` changes tables under clients, `gtids` is what counts as executed, `print_log` reads binary logs of other servers, `replica` carries them out (`source` sends them), `statement_kinds` tries every kind of statement in every state of a session. Scripts of statements and answers are the test target `scripts`.
 
 mod account_matrix;
 mod accounts;
 mod ask;
 mod authorization;
 mod broken_log;
+mod certificates;
 mod client;
 mod clock;
 mod depth;
@@ -18,6 +19,7 @@ mod explain_analyze;
 mod foreign_keys;
 mod generated_columns;
 mod golden_accounts;
+mod gtids;
 mod interrupts;
 mod introspection;
 mod layers;

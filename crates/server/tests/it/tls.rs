@@ -3,16 +3,25 @@
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 pub fn trusting_config() -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
+    config_with(None)
+}
+
+/// With a certificate and its key, if the client shall have one.
+pub fn config_with(
+    certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+) -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+        .with_custom_certificate_verifier(Arc::new(Anyone(provider)));
+    Ok(Arc::new(match certificate {
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key)?,
+        None => config.with_no_client_auth(),
+    }))
 }
 
 /// Trusts every server.

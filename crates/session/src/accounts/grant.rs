@@ -87,6 +87,7 @@ impl Context<'_> {
                     self.by.touch_all(records, users)?;
                     self.dynamic(&wanted)?;
                     for name in users {
+                        self.by.interrupt.check()?;
                         let (user, host) = self.resolve(name);
                         let found = records.iter().find(|r| r.is(&user, &host)).cloned();
                         let mut account =
@@ -117,6 +118,7 @@ impl Context<'_> {
             let (role, role_host) = self.resolve(role);
             let granted = self.known(records, &role, &role_host)?;
             for name in users {
+                self.by.interrupt.check()?;
                 let (user, host) = self.resolve(name);
                 let mut account = AccountRecord::clone(&*self.known(records, &user, &host)?);
                 self.by.touch(records, &role, &role_host)?;
@@ -187,6 +189,7 @@ impl Context<'_> {
                 other => other?,
             };
             for name in &revoke.users {
+                self.by.interrupt.check()?;
                 let (user, host) = self.resolve(name);
                 let mut account = match self.known(records, &user, &host) {
                     Err(_) if revoke.ignore_unknown_user => continue,
@@ -215,6 +218,7 @@ impl Context<'_> {
             self.by.touch_all(records, &revoke.users)?;
             allowed()?;
             for name in &revoke.users {
+                self.by.interrupt.check()?;
                 let (user, host) = self.resolve(name);
                 let Some(found) = records.iter().find(|r| r.is(&user, &host)).cloned() else {
                     if revoke.ignore_unknown_user {

@@ -16,6 +16,7 @@ pub mod host;
 pub mod privilege;
 mod random;
 mod record;
+mod require;
 mod routines;
 mod rules;
 mod subject;
@@ -44,6 +45,7 @@ use grants::{Grants, RoleGrant, quote};
 pub use history::ReusePolicy;
 use history::UsedPassword;
 pub use random::RandomPasswords;
+pub use require::{PeerCertificate, Requirement, TlsPeer};
 pub use rules::Actor;
 pub use subject::Subject;
 pub use usage::Limits;
@@ -63,7 +65,7 @@ pub struct AccountRecord {
     pub plugin: Plugin,
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub requires_tls: bool,
+    pub require: Requirement,
     pub expire: Expire,
     /// PASSWORD EXPIRE was said: nothing is allowed before a new password.
     pub expired: bool,
@@ -95,7 +97,7 @@ impl AccountRecord {
             plugin: Plugin::CachingSha2Password,
             authentication_string: Vec::new(),
             locked: false,
-            requires_tls: false,
+            require: Requirement::None,
             expire: Expire::Default,
             expired: false,
             password_changed_s: now_s(),
@@ -445,7 +447,7 @@ fn info(account: &AccountRecord) -> AccountInfo {
         plugin: account.plugin.name().to_string(),
         authentication_string: account.authentication_string.clone(),
         locked: account.locked,
-        requires_tls: account.requires_tls,
+        require: account.require.columns(),
         expired: account.expired,
         resources: account.resources,
         used_passwords: account.used_passwords.iter().map(|one| (one.set_us, one.stored.clone())).collect(),

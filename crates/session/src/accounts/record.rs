@@ -15,6 +15,7 @@ use vaquita_types::schema::ObjectKind;
 
 use super::grants::{DatabaseGrant, RoleGrant, RoutineGrant, TableGrant};
 use super::history::UsedPassword;
+use super::require::{Requirement, Specified};
 use super::{AccountRecord, Expire};
 
 pub const PREFIX: &[u8] = b"account/";
@@ -39,6 +40,10 @@ mod tag {
     pub const USED_PASSWORD: u8 = 15;
     pub const PROCEDURE: u8 = 16;
     pub const FUNCTION: u8 = 17;
+    pub const CERTIFICATE: u8 = 18;
+    pub const CIPHER: u8 = 19;
+    pub const ISSUER: u8 = 20;
+    pub const SUBJECT: u8 = 21;
 }
 
 const LOCKED: u64 = 1;
@@ -84,8 +89,9 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
     let mut out = Fields(vec![VERSION]);
     out.field(tag::PLUGIN, &[account.plugin.name().as_bytes()]);
     out.field(tag::AUTHENTICATION, &[&account.authentication_string]);
-    let flags = if account.locked { LOCKED } else { 0 } | if account.requires_tls { REQUIRES_TLS } else { 0 };
+    let flags = if account.locked { LOCKED } else { 0 } | if account.require == Requirement::Tls { REQUIRES_TLS } else { 0 };
     out.field(tag::FLAGS, &[&number(flags)]);
+    put_requirement(&mut out, &account.require);
     let (kind, days) = match account.expire {
         Expire::Default => (0, 0),
         Expire::Never => (1, 0),
@@ -141,6 +147,35 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
     out.0
 }
 
+fn put_requirement(out: &mut Fields, require: &Requirement) {
+    match require {
+        Requirement::None | Requirement::Tls => {}
+        Requirement::Certificate => out.field(tag::CERTIFICATE, &[]),
+        Requirement::Specified(Specified { cipher, issuer, subject }) => {
+            for (tag, text) in [(tag::CIPHER, cipher), (tag::ISSUER, issuer), (tag::SUBJECT, subject)] {
+                if let Some(text) = text {
+                    out.field(tag, &[text]);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to what has been read of an account's CIPHER, ISSUER and SUBJECT.
+fn read_specified(account: &mut AccountRecord, tag: u8, text: &[u8]) {
+    let mut specified = match std::mem::take(&mut account.require) {
+        Requirement::Specified(specified) => specified,
+        _ => Specified::default(),
+    };
+    let slot = match tag {
+        tag::CIPHER => &mut specified.cipher,
+        tag::ISSUER => &mut specified.issuer,
+        _ => &mut specified.subject,
+    };
+    *slot = Some(text.to_vec());
+    account.require = Requirement::Specified(specified);
+}
+
 /// Parts of one field.
 struct Parts<'a>(&'a [u8]);
 
@@ -188,8 +223,12 @@ fn read_field(account: &mut AccountRecord, tag: u8, mut parts: Parts<'_>) -> Opt
         tag::FLAGS => {
             let flags = parts.number()?;
             account.locked = flags & LOCKED != 0;
-            account.requires_tls = flags & REQUIRES_TLS != 0;
+            if flags & REQUIRES_TLS != 0 {
+                account.require = Requirement::Tls;
+            }
         }
+        tag::CERTIFICATE => account.require = Requirement::Certificate,
+        tag::CIPHER | tag::ISSUER | tag::SUBJECT => read_specified(account, tag, parts.bytes()?),
         tag::EXPIRE => {
             let (kind, days) = (parts.number()?, parts.number()?);
             account.expire = match kind {
@@ -251,6 +290,7 @@ mod tests {
         let mut account = AccountRecord::new("u", "10.%");
         account.authentication_string = b"$A$005$\x01\xff".to_vec();
         account.locked = true;
+        account.require = Requirement::Specified(Specified { issuer: Some(b"/CN=i".to_vec()), ..Specified::default() });
         account.expire = Expire::Days(9);
         account.attribute = Some("{\"comment\": \"x\"}".into());
         account.password_lock_days = Some(3);

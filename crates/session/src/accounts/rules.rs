@@ -22,6 +22,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{AlterUser, AuthOption, AuthSecret, Statement as Ast, UserName, UserOptions, UserSpec};
+use vaquita_storage::Interrupt;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
     ER_PROCACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
@@ -44,6 +45,8 @@ pub struct Actor<'a> {
     /// The server's, for accounts that have none of their own.
     pub reuse: ReusePolicy,
     pub random: RandomPasswords,
+    /// Looked at before each account: a password takes milliseconds.
+    pub interrupt: &'a Interrupt,
 }
 
 const SYSTEM_USER: &str = "SYSTEM_USER";

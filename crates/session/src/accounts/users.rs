@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{
-    AlterUser, AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions,
-    UserSpec,
+    AlterUser, AuthOption, AuthSecret, PasswordExpire, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions, UserSpec,
 };
 use vaquita_password::{CachingSha2, Plugin, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 use vaquita_plan::env::Level;
@@ -18,7 +17,7 @@ use vaquita_types::{Error, Result};
 use super::history::{ReusePolicy, is_password};
 use super::privilege::{DELETE, INSERT, UPDATE};
 use super::rules::Actor;
-use super::{AccountRecord, Accounts, Expire, now_s, resolve};
+use super::{AccountRecord, Accounts, Expire, Requirement, now_s, resolve};
 
 type Records = Vec<Arc<AccountRecord>>;
 /// Notes that a statement gives besides its success.
@@ -37,6 +36,7 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
             by.touch_all(records, create.users.iter().map(|spec| &spec.name).chain(&create.default_roles))?;
             let mut failed = Vec::new();
             for spec in &create.users {
+                by.interrupt.check()?;
                 let (user, host) = resolve(&spec.name, current);
                 if find(records, &user, &host).is_some() {
                     exists(create.if_not_exists, &user, &host, &mut failed, &mut notes);
@@ -45,7 +45,7 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
                 let mut account = AccountRecord::new(&user, &host);
                 let reuse = by.reuse.of(&account, &create.options);
                 authenticate(&mut account, spec, reuse, by)?;
-                apply(&mut account, &create.options)?;
+                apply(&mut account, &create.options);
                 set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
                 records.push(Arc::new(account));
             }
@@ -56,6 +56,7 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
             by.touch_all(records, roles)?;
             let mut failed = Vec::new();
             for role in roles {
+                by.interrupt.check()?;
                 let (user, host) = resolve(role, current);
                 if find(records, &user, &host).is_some() {
                     exists(*if_not_exists, &user, &host, &mut failed, &mut notes);
@@ -194,6 +195,7 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
     by.alter_user(records, alter)?;
     let mut failed = Vec::new();
     for spec in &alter.users {
+        by.interrupt.check()?;
         if let Some(roles) = &alter.default_role {
             change_default_roles(records, &spec.name, roles, by)?;
             continue;
@@ -209,7 +211,7 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
         if spec.auth.is_some() {
             prove(&found, spec.replace.as_deref(), by)?;
         }
-        apply(&mut account, &alter.options)?;
+        apply(&mut account, &alter.options);
         replace(records, account);
     }
     none_failed("ALTER USER", &failed)
@@ -297,12 +299,9 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy
     Ok(())
 }
 
-fn apply(account: &mut AccountRecord, options: &UserOptions) -> Result<()> {
-    match &options.require {
-        None => {}
-        Some(Require::None) => account.requires_tls = false,
-        Some(Require::Ssl) => account.requires_tls = true,
-        Some(_) => return Err(Error::unsupported("client certificates (REQUIRE X509, SUBJECT, ISSUER, CIPHER)")),
+fn apply(account: &mut AccountRecord, options: &UserOptions) {
+    if let Some(require) = &options.require {
+        account.require = Requirement::of(require);
     }
     for (name, limit) in &options.resources {
         if let Some(at) = RESOURCES.iter().position(|resource| resource == name) {
@@ -333,7 +332,6 @@ fn apply(account: &mut AccountRecord, options: &UserOptions) -> Result<()> {
     if let Some(attribute) = &options.attribute {
         account.attribute = Some(String::from_utf8_lossy(attribute).into_owned());
     }
-    Ok(())
 }
 
 const RESOURCES: [&str; 4] = ["MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR", "MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"];
@@ -398,6 +396,7 @@ fn drop_all(
     by.touch_all(records, names)?;
     let mut failed = Vec::new();
     for name in names {
+        by.interrupt.check()?;
         let (user, host) = resolve(name, by.account);
         let Some(found) = find(records, &user, &host) else {
             missing(if_exists, &user, &host, &mut failed, notes);
@@ -422,6 +421,7 @@ fn rename(records: &mut Records, pairs: &[(UserName, UserName)], by: &Actor<'_>)
     by.touch_all(records, pairs.iter().flat_map(|(from, to)| [from, to]))?;
     let mut failed = Vec::new();
     for (from, to) in pairs {
+        by.interrupt.check()?;
         let (from, to) = (resolve(from, by.account), resolve(to, by.account));
         if records.iter().any(|r| r.roles.iter().any(|g| g.user == from.0 && g.host == from.1)) {
             return Err(Error::new(&ER_RENAME_ROLE, &[]));
@@ -450,7 +450,7 @@ fn create_text(account: &AccountRecord) -> String {
             account.default_roles.iter().map(|(u, h)| format!("{}@{}", super::quote(u), super::quote(h))).collect();
         text.push_str(&format!(" DEFAULT ROLE {}", roles.join(",")));
     }
-    text.push_str(if account.requires_tls { " REQUIRE SSL" } else { " REQUIRE NONE" });
+    text.push_str(&format!(" REQUIRE {}", account.require.text()));
     let limited: Vec<String> = RESOURCES
         .iter()
         .zip(account.resources)

@@ -1,9 +1,14 @@
 //! Which changes of a source are applied: CHANGE REPLICATION FILTER. Those of a channel have the key `filter/NAME`, those that new channels
 //! begin with `filters`.
 //!
-//! What a rule means, and in which order they are asked, is the applier's.
+//! What a rule means, and in which order they are asked, is in `filter_rules`.
 
 use std::sync::atomic::AtomicU64;
+
+use vaquita_parser::ast::GivenFilter;
+use vaquita_types::errno::{ER_INVALID_RPL_WILD_TABLE_FILTER_PATTERN, ER_WRONG_DB_NAME};
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
+use vaquita_types::{Error, Result};
 
 use super::record::Record;
 
@@ -64,6 +69,80 @@ pub struct Filters {
     pub since_us: [u64; FilterKind::COUNT],
     /// By kind: a statement for this channel gave them, not one for all channels.
     pub for_channel: [bool; FilterKind::COUNT],
+}
+
+impl Filters {
+    /// What a new channel begins with.
+    pub(super) fn as_of(&self, now_us: u64) -> Filters {
+        let since_us = self.since_us.map(|since| if since == 0 { 0 } else { now_us });
+        Filters { since_us, ..self.clone() }
+    }
+
+    /// Takes what a statement gives, at `now_us`. A list takes the place of the one before.
+    pub(crate) fn take(&mut self, given: &GivenFilter, now_us: u64, for_channel: bool) -> Result<()> {
+        let kind = match given {
+            GivenFilter::DoDb(databases) => {
+                self.do_db = databases.clone();
+                FilterKind::DoDb
+            }
+            GivenFilter::IgnoreDb(databases) => {
+                self.ignore_db = databases.clone();
+                FilterKind::IgnoreDb
+            }
+            GivenFilter::DoTable(tables) => {
+                self.do_table = sorted(tables);
+                FilterKind::DoTable
+            }
+            GivenFilter::IgnoreTable(tables) => {
+                self.ignore_table = sorted(tables);
+                FilterKind::IgnoreTable
+            }
+            GivenFilter::WildDoTable(given) => {
+                self.wild_do_table = patterns(given)?;
+                FilterKind::WildDoTable
+            }
+            GivenFilter::WildIgnoreTable(given) => {
+                self.wild_ignore_table = patterns(given)?;
+                FilterKind::WildIgnoreTable
+            }
+            GivenFilter::RewriteDb(pairs) => {
+                self.rewrite_db = pairs.clone();
+                FilterKind::RewriteDb
+            }
+        };
+        self.since_us[kind as usize] = now_us;
+        self.for_channel[kind as usize] = for_channel;
+        Ok(())
+    }
+}
+
+/// What is refused before anything is asked about the account, as MySQL's grammar does.
+pub(crate) fn check_filters(given: &[GivenFilter]) -> Result<()> {
+    given.iter().try_for_each(|filter| match filter {
+        GivenFilter::DoTable(tables) | GivenFilter::IgnoreTable(tables) => {
+            let wrong = |name: &str| name.is_empty() || name.ends_with(' ') || name.chars().count() > IDENTIFIER_CHARS_MAX;
+            match tables.iter().find(|(database, _)| wrong(database)) {
+                Some((database, _)) => Err(Error::new(&ER_WRONG_DB_NAME, &[database])),
+                None => Ok(()),
+            }
+        }
+        GivenFilter::WildDoTable(given) | GivenFilter::WildIgnoreTable(given) => patterns(given).map(drop),
+        _ => Ok(()),
+    })
+}
+
+/// As MySQL shows them: each once, in the order of bytes.
+fn sorted(tables: &[(String, String)]) -> Vec<(String, String)> {
+    let mut tables = tables.to_vec();
+    tables.sort_by_cached_key(|(database, table)| format!("{database}.{table}"));
+    tables.dedup();
+    tables
+}
+
+fn patterns(given: &[Vec<u8>]) -> Result<Vec<String>> {
+    let pattern = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).ok().filter(|pattern| pattern.contains('.'));
+    let patterns: Option<Vec<String>> = given.iter().map(pattern).collect();
+    patterns.ok_or_else(|| Error::new(&ER_INVALID_RPL_WILD_TABLE_FILTER_PATTERN, &[]))
 }
 
 /// How often each kind of rule was asked.

@@ -19,30 +19,39 @@ mod applied;
 mod change;
 mod config;
 mod filter;
+mod filter_rules;
 mod record;
 mod show;
 mod status;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use vaquita_storage::Catalog;
-use vaquita_types::errno::{ER_REPLICA_CHANNEL_DOES_NOT_EXIST, ER_REPLICA_MAX_CHANNELS_EXCEEDED};
+use vaquita_types::errno::{
+    ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, ER_REPLICA_CHANNEL_DOES_NOT_EXIST, ER_REPLICA_CHANNEL_MUST_STOP,
+    ER_REPLICA_MAX_CHANNELS_EXCEEDED,
+};
 use vaquita_types::gtid::{Gtid, GtidSet};
 use vaquita_types::{Error, Result};
 
 pub use applied::{Applied, applied_key};
 pub(crate) use change::{Changed, changed, check_given};
 pub use config::{AssignGtids, ChannelConfig, LOG_POS_MIN, PrimaryKeyCheck, TlsConfig, UseGtid, config_key};
+pub(crate) use filter::check_filters;
 pub use filter::{FilterCounts, FilterKind, Filters, filter_key};
 pub use show::status_rows;
 pub use status::{
     ApplierStatus, ChannelStatus, ReceiverStatus, Retries, Running, ThreadError, TransactionName, TransactionTimes, WorkerStatus,
 };
+pub use tables::rows_of;
+pub(crate) use waits::{names_log, wait_for_gtids, wait_for_position};
 
 /// Channels of a server (MySQL's MAX_CHANNELS).
 pub const CHANNELS_MAX: usize = 256;
@@ -248,7 +257,7 @@ impl Channels {
         if channels.len() >= CHANNELS_MAX {
             return Err(Error::new(&ER_REPLICA_MAX_CHANNELS_EXCEEDED, &[]));
         }
-        let filters = Filters::clone(&self.filters.lock());
+        let filters = self.filters.lock().as_of(now_us());
         // What an older channel of this name has applied is in `retained`.
         catalog.meta_write(&[
             (&config_key(name), Some(&config.encode())),
@@ -318,6 +327,53 @@ impl Channels {
         Ok(())
     }
 
+    /// SET GLOBAL gtid_purged: what counts as executed from now on. Without a binary log all that is executed is purged: a set must have what
+    /// is there, one with `+` must not.
+    pub fn purge(&self, catalog: &Catalog, given: &GtidSet, is_added: bool) -> Result<()> {
+        let refused = |why: &str| Err(Error::new(&ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, &[&why]));
+        let channels = self.channels.read();
+        let mut retained = self.retained.lock();
+        let mut executed = retained.clone();
+        channels.values().for_each(|channel| channel.with_applied(|applied| executed.union(&applied.executed)));
+        if is_added && given.subtract(&executed) != *given {
+            return refused("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED");
+        }
+        if !is_added && !executed.is_subset_of(given) {
+            return refused("the new value must be a superset of the old value");
+        }
+        let mut all = retained.clone();
+        all.union(given);
+        let mut bytes = Vec::new();
+        all.encode(&mut bytes);
+        catalog.meta_put(RETAINED, &bytes)?;
+        *retained = all;
+        self.progress.note();
+        Ok(())
+    }
+
+    /// RESET BINARY LOGS AND GTIDS. It waits for `operation` of one channel after the other. Error 3081 if one is being applied.
+    pub fn forget_executed(&self, catalog: &Catalog) -> Result<()> {
+        let stands = |channel: &Channel| match channel.running().applier {
+            true => Err(Error::new(&ER_REPLICA_CHANNEL_MUST_STOP, &[&channel.name])),
+            false => Ok(()),
+        };
+        let channels = self.list();
+        channels.iter().try_for_each(|channel| stands(channel))?;
+        for channel in channels {
+            let _operation = channel.operation.lock();
+            stands(&channel)?;
+            if self.still_there(&channel).is_ok() {
+                let applied = Applied { executed: GtidSet::default(), ..channel.applied() };
+                catalog.meta_put(&applied::own_key(&channel.name), &applied.encode())?;
+                channel.note_applied(|now| *now = applied);
+            }
+        }
+        let mut retained = self.retained.lock();
+        catalog.meta_delete(RETAINED)?;
+        *retained = GtidSet::default();
+        Ok(())
+    }
+
     /// `gtid_executed`: all that any channel has applied.
     pub fn executed(&self) -> GtidSet {
         let channels = self.channels.read();
@@ -367,6 +423,11 @@ impl Channels {
             self.progress.more.wait_until(&mut count, until);
         }
     }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 fn damaged(what: &str) -> Error {

@@ -11,6 +11,7 @@ mod access_counts;
 mod account_statements;
 mod admission;
 mod apply;
+mod apply_subject;
 mod event;
 mod exchange;
 mod execute;
@@ -57,6 +58,7 @@ use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
 pub use apply::EachChange;
+pub use apply_subject::Subject;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
 

@@ -66,8 +66,6 @@ impl Session {
                 self.locked.unlock_for_backup();
                 Ok(Done::nothing())
             }
-            // There is no binary log, and no transaction of another server.
-            Ast::Reset(options) if options.iter().all(|option| option == "BINARY LOGS AND GTIDS") => Ok(Done::nothing()),
             Ast::UnlockTables => {
                 self.env.tracker.locks_change();
                 self.unlock_tables()
@@ -116,18 +114,25 @@ impl Session {
     /// Why a statement is not carried out: 1235, or that the library which it names is not there, as none is.
     fn refusal(&self, ast: &Ast) -> Error {
         let Ast::Unsupported { library: Some(library), .. } = ast else { return Error::unsupported(name_of(ast)) };
-        let missing = |file: &str| Error::new(&ER_CANT_OPEN_LIBRARY, &[&file, &2, &"No such file or directory"]);
-        let dir = registry().find("plugin_dir").map(|def| self.server.globals.get(def));
-        let dir = match dir {
+        let dir = match registry().find("plugin_dir").map(|def| self.server.globals.get(def)) {
             Some(Value::Bytes(dir)) => String::from_utf8_lossy(&dir).into_owned(),
             _ => String::new(),
         };
+        // As the dynamic linker says it. MySQL's number is what its thread's last call left, mostly that there was nothing to read yet.
+        const NOTHING_YET: i32 = 11;
+        let missing = |shown: &str, file: &str| {
+            let reason = format!("{dir}{file}: cannot open shared object file: No such file or directory");
+            Error::new(&ER_CANT_OPEN_LIBRARY, &[&shown, &NOTHING_YET, &reason])
+        };
         match library {
-            Library::Component(urn) => missing(&format!("{dir}{}.so", urn.strip_prefix("file://").unwrap_or(urn))),
+            Library::Component(urn) => {
+                let file = format!("{}.so", urn.strip_prefix("file://").unwrap_or(urn));
+                missing(&format!("{dir}{file}"), &file)
+            }
             Library::NoComponent(urn) => Error::new(&ER_COMPONENTS_UNLOAD_NOT_LOADED, &[urn]),
-            Library::Plugin(file) => missing(&format!("{dir}{file}")),
+            Library::Plugin(file) => missing(&format!("{dir}{file}"), file),
             Library::NoPlugin(name) => Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PLUGIN", name]),
-            Library::Function(file) => missing(file),
+            Library::Function(file) => missing(file, file),
         }
     }
 

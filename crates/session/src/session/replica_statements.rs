@@ -1,4 +1,4 @@
-//! CHANGE REPLICATION SOURCE TO, START, STOP and RESET REPLICA.
+//! CHANGE REPLICATION SOURCE TO, CHANGE REPLICATION FILTER, START, STOP and RESET REPLICA.
 //!
 //! Each takes the channels that it means one after the other, under their `operation` (`crate::replication`, CHANNEL-4). Starting and ending
 //! threads blocks, which the pool is told.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{ChangeSource, ResetReplica, RunReplica, SourceOption, SourceValue};
+use vaquita_parser::ast::{ChangeFilter, ChangeSource, ResetOption, ResetReplica, RunReplica, SourceOption, SourceValue};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::*;
 use vaquita_types::gtid::GtidSet;
@@ -29,9 +29,13 @@ impl Session {
     pub(super) fn replica_statement(&mut self, ast: &Ast) -> Option<Result<Done>> {
         let done = match ast {
             Ast::ChangeSource(change) => self.change_source(change),
+            Ast::ChangeFilter(change) => self.change_filter(change),
             Ast::StartReplica(run) => self.run_replica(run, true),
             Ast::StopReplica(run) => self.run_replica(run, false),
             Ast::ResetReplica(reset) => self.reset_replica(reset),
+            Ast::Reset(options) if !options.iter().any(|option| matches!(option, ResetOption::Other(_))) => {
+                self.reset_list(options)
+            }
             _ => return None,
         };
         Some(done.map(|()| Done::nothing()))
@@ -56,12 +60,70 @@ impl Session {
         let Some(channel) = channels.get(&name) else {
             let changed = self.changed(&ChannelConfig::default(), &name, &change.options)?;
             let channel = channels.create(&self.server.catalog, &name, ChannelConfig::default())?;
-            let _operation = channel.operation.lock();
-            return self.take_change(&channel, changed);
+            return self.alone(&channel, || self.take_change(&channel, changed));
         };
-        let _operation = channel.operation.lock();
-        let changed = self.changed(&channel.config(), &name, &change.options)?;
-        self.take_change(&channel, changed)
+        self.alone(&channel, || {
+            let changed = self.changed(&channel.config(), &name, &change.options)?;
+            self.take_change(&channel, changed)
+        })
+    }
+
+    /// Does something under `operation`, for which it may wait.
+    fn alone(&self, channel: &Channel, act: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut act = Some(act);
+        let mut done = Ok(());
+        self.server.blocking(&mut || {
+            let _operation = channel.operation.lock();
+            if let Some(act) = act.take() {
+                done = act();
+            }
+        });
+        done
+    }
+
+    /// Of one channel, or of all and of those to come.
+    fn change_filter(&mut self, change: &ChangeFilter) -> Result<()> {
+        replication::check_filters(&change.filters)?;
+        self.access.subject(None, None).may_replicate()?;
+        let server = self.server.clone();
+        let mut changed = Ok(());
+        server.blocking(&mut || changed = self.take_filters(change));
+        changed
+    }
+
+    fn take_filters(&self, change: &ChangeFilter) -> Result<()> {
+        let channels = &self.server.replication;
+        let now_us = replication::now_us();
+        let is_configured = |channel: &Arc<Channel>| !channel.config().host.is_empty();
+        let meant: Vec<Arc<Channel>> = match change.channel.as_deref().map(channel_name) {
+            None => channels.list().into_iter().filter(is_configured).collect(),
+            Some(name) if OF_GROUPS.contains(&name.as_str()) => {
+                return Err(Error::new(&ER_REPLICA_CHANNEL_OPERATION_NOT_ALLOWED, &[&"CHANGE REPLICATION FILTER", &name]));
+            }
+            Some(name) => {
+                let channel = channels.get(&name).filter(is_configured);
+                vec![channel.ok_or_else(|| Error::new(&ER_REPLICA_CONFIGURATION, &[]))?]
+            }
+        };
+        if let Some(channel) = meant.iter().find(|channel| channel.running().applier) {
+            return Err(Error::new(&ER_REPLICA_CHANNEL_SQL_THREAD_MUST_STOP, &[&channel.name]));
+        }
+        for channel in meant {
+            let _operation = channel.operation.lock();
+            // It may have been started since.
+            if channel.running().applier {
+                return Err(Error::new(&ER_REPLICA_CHANNEL_SQL_THREAD_MUST_STOP, &[&channel.name]));
+            }
+            let mut filters = (*channel.filters()).clone();
+            change.filters.iter().try_for_each(|filter| filters.take(filter, now_us, change.channel.is_some()))?;
+            channels.change_filters(&self.server.catalog, &channel, filters)?;
+        }
+        if change.channel.is_none() {
+            let mut filters = (*channels.global_filters()).clone();
+            change.filters.iter().try_for_each(|filter| filters.take(filter, now_us, false))?;
+            channels.change_global_filters(&self.server.catalog, filters)?;
+        }
+        Ok(())
     }
 
     fn changed(&self, before: &ChannelConfig, name: &str, options: &[SourceOption]) -> Result<replication::Changed> {
@@ -205,28 +267,44 @@ impl Session {
         stopped
     }
 
+    /// One after the other.
+    fn reset_list(&mut self, options: &[ResetOption]) -> Result<()> {
+        options.iter().try_for_each(|option| match option {
+            ResetOption::Replica(reset) => self.reset_replica(reset),
+            ResetOption::BinaryLogsAndGtids => {
+                let server = &self.server;
+                let mut forgotten = Ok(());
+                server.blocking(&mut || forgotten = server.replication.forget_executed(&server.catalog));
+                forgotten
+            }
+            ResetOption::Other(_) => Ok(()),
+        })
+    }
+
     /// What was executed stays so; where to read from is forgotten, and with ALL the whole channel.
     fn reset_replica(&mut self, reset: &ResetReplica) -> Result<()> {
-        for channel in self.named_channels(reset.channel.as_deref())? {
-            let _operation = channel.operation.lock();
-            let running = channel.running();
-            if running.receiver || running.applier {
-                return Err(Error::new(&ER_REPLICA_CHANNEL_MUST_STOP, &[&channel.name]));
-            }
-            if reset.all {
-                self.server.replication.remove(&self.server.catalog, &channel)?;
-                continue;
-            }
-            let config = ChannelConfig { log_file: String::new(), log_pos: LOG_POS_MIN, ..(*channel.config()).clone() };
-            let applied = Applied { file: String::new(), pos: 0, ..channel.applied() };
-            self.server.replication.change(&self.server.catalog, &channel, config, Some(applied))?;
-            let mut receiver = channel.status.receiver.lock();
-            (receiver.file, receiver.pos) = (String::new(), LOG_POS_MIN);
-            receiver.received = GtidSet::default();
-            receiver.last_error = ThreadError::default();
-            drop(receiver);
-            channel.status.applier.lock().last_error = ThreadError::default();
+        let channels = self.named_channels(reset.channel.as_deref())?;
+        channels.iter().try_for_each(|channel| self.alone(channel, || self.reset_channel(channel, reset.all)))
+    }
+
+    /// The caller holds `operation`.
+    fn reset_channel(&self, channel: &Channel, all: bool) -> Result<()> {
+        let running = channel.running();
+        if running.receiver || running.applier {
+            return Err(Error::new(&ER_REPLICA_CHANNEL_MUST_STOP, &[&channel.name]));
         }
+        if all {
+            return self.server.replication.remove(&self.server.catalog, channel);
+        }
+        let config = ChannelConfig { log_file: String::new(), log_pos: LOG_POS_MIN, ..(*channel.config()).clone() };
+        let applied = Applied { file: String::new(), pos: 0, ..channel.applied() };
+        self.server.replication.change(&self.server.catalog, channel, config, Some(applied))?;
+        let mut receiver = channel.status.receiver.lock();
+        (receiver.file, receiver.pos) = (String::new(), LOG_POS_MIN);
+        receiver.received = GtidSet::default();
+        receiver.last_error = ThreadError::default();
+        drop(receiver);
+        channel.status.applier.lock().last_error = ThreadError::default();
         Ok(())
     }
 }

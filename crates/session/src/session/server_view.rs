@@ -52,6 +52,10 @@ impl ServerInfo for ServerView<'_> {
         crate::replication::status_rows(&self.server.replication, channel, &skip)
     }
 
+    fn replication_rows(&self, table: &str) -> Vec<Vec<Value>> {
+        crate::replication::rows_of(&self.server.replication, table)
+    }
+
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
         super::status_variables::values(self, scope)
     }

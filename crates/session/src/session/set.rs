@@ -13,8 +13,8 @@ use vaquita_storage::Isolation;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
-    ER_LOCAL_VARIABLE, ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
-    ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
+    ER_LOCAL_VARIABLE, ER_NO_DEFAULT, ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -26,7 +26,7 @@ use crate::state::environment::Environment;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
-use crate::variables::{Change, Def, Effect, Scope, Var, check, events_are_disabled, registry};
+use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, Var, check, events_are_disabled, purged_gtids, registry};
 
 /// A checked assignment.
 pub(super) enum Assignment {
@@ -238,6 +238,7 @@ impl SetRules<'_> {
         let default = given.is_none();
         let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.settings.get(def) };
         let value = match given {
+            None if def.name == GTID_PURGED => return Err(Error::new(&ER_NO_DEFAULT, &[&def.name])),
             None if global => def.default.clone(),
             None if def.scope == Scope::Session => def.default.clone(),
             None => self.server.globals.get(def),
@@ -255,6 +256,9 @@ impl SetRules<'_> {
                 checked.value
             }
         };
+        if let Some(warning) = def.old_name_warning() {
+            self.env.push_warning(Level::Warning, warning);
+        }
         if global && def.var == Some(Var::EventScheduler) && events_are_disabled(&now) {
             return Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--event-scheduler=DISABLED or --skip-grant-tables"]));
         }
@@ -264,6 +268,9 @@ impl SetRules<'_> {
                 VarScope::PersistOnly => Keep::Next,
                 _ => Keep::Running,
             };
+            if def.name == GTID_PURGED && keep != Keep::Running {
+                return Err(Error::new(&ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&def.name, &"non persistent"]));
+            }
             return Ok(Assignment::Global(Globally { def, value, keep, default }));
         }
         self.access.may_set(def, default, value != now)?;
@@ -323,8 +330,16 @@ impl SetRules<'_> {
 impl Globally {
     pub fn assign(self, server: &Server) -> Result<()> {
         let Globally { def, value, keep, default } = self;
+        if let (GTID_PURGED, Value::Bytes(given)) = (def.name, &value) {
+            // `check` has parsed it.
+            let (set, is_added) = purged_gtids(given).unwrap_or_default();
+            return server.replication.purge(&server.catalog, &set, is_added);
+        }
         if keep != Keep::Running {
-            server.globals.persist(def, if default { None } else { Some(&value) }, &server.catalog)?;
+            let kept = if default { None } else { Some(&value) };
+            for def in [Some(def), def.other_name()].into_iter().flatten() {
+                server.globals.persist(def, kept, &server.catalog)?;
+            }
         }
         if keep != Keep::Next {
             server.globals.set(def, value, &server.engine)?;

@@ -217,6 +217,7 @@ impl SessionAccess {
             database,
             used_password: self.client.used_password(),
             random: RandomPasswords::new(password_chars),
+            interrupt: &self.client.interrupt,
             reuse: ReusePolicy {
                 passwords: self.server.globals.number(Var::PasswordHistory),
                 days: self.server.globals.number(Var::PasswordReuseInterval),

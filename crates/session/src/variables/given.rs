@@ -12,11 +12,15 @@ use vaquita_types::errno::{
     ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION,
     ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
 
 use super::settings::is_on;
 use super::{Def, Kind, Var};
+
+/// Its value is what has been executed, not what was set.
+pub const GTID_PURGED: &str = "gtid_purged";
 
 /// A value of the variable, and the warning that it differs from what was given.
 #[derive(Debug)]
@@ -82,12 +86,20 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (Kind::Flags(members), _) => check_flags(def, members, given, now),
         (Kind::SqlMode, _) => check_sql_mode(def, given),
         (Kind::Text, _) => match given {
+            Value::Bytes(set) if def.name == GTID_PURGED && purged_gtids(set).is_none() => Err(wrong_value(def, given)),
             Value::Bytes(_) => Ok(given.clone().into()),
             Value::Null if def.default.is_null() => Ok(Value::Null.into()),
             Value::Null => Err(wrong_value(def, given)),
             _ => Err(wrong_type(def)),
         },
     }
+}
+
+/// What SET GLOBAL gtid_purged gives: a set, and whether a `+` adds it to what is there. `None`: it is none.
+pub fn purged_gtids(given: &[u8]) -> Option<(GtidSet, bool)> {
+    let given = given.trim_ascii();
+    let (set, is_added) = given.strip_prefix(b"+").map_or((given, false), |set| (set, true));
+    GtidSet::parse(set).ok().map(|set| (set, is_added))
 }
 
 /// The warning of a variable that MySQL will not have for ever, unless the value has one.

@@ -75,6 +75,12 @@ impl Globals {
         self.numbers[var as usize].load(Ordering::Relaxed)
     }
 
+    /// The value of a variable that acts, as a text.
+    pub fn text(&self, var: Var) -> String {
+        let def = registry().of(var);
+        def.show(&self.get(def))
+    }
+
     #[inline]
     pub fn is_on(&self, var: Var) -> bool {
         self.number(var) != 0
@@ -101,6 +107,9 @@ impl Globals {
                 values[registry().of(*other).id] = value.clone();
                 self.note_number(*other, &value);
             }
+        }
+        if let Some(other) = def.other_name() {
+            values[other.id] = value.clone();
         }
         values[def.id] = value;
         *self.values.write() = Arc::new(values);

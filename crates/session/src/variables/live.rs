@@ -130,6 +130,9 @@ live! {
     SqlRequirePrimaryKey "sql_require_primary_key" ForRuns(|s, v| s.requires_primary_key = is_on(v)), "ON refuses to create or to change tables without a primary key (error 3750).";
     SqlSafeUpdates "sql_safe_updates" ForPlans(|s, v| s.safe_updates = is_on(v)), "ON refuses an UPDATE or DELETE that neither uses a key nor has LIMIT (error 1175).";
     SqlSelectLimit "sql_select_limit" ForPlans(|s, v| s.select_rows_max = number(v)), "Rows of a SELECT without LIMIT.";
+    SslCa "ssl_ca" AsValue, "The file in datadir of the certificates that certificates of clients must lead to. Read when the server starts, as the next two.";
+    SslCert "ssl_cert" AsValue, "The file in datadir of the server's certificate.";
+    SslKey "ssl_key" AsValue, "The file in datadir of the key of the server's certificate.";
     SuperReadOnly "super_read_only" AsValue, "ON refuses changes of data by every account, and turns read_only on.";
     TimeZone "time_zone" ForPlans(|s, v| s.time_zone = zone(word(v))), "The zone of NOW() and of TIMESTAMP columns: SYSTEM, an offset such as +02:00, or a name.";
     Timestamp "timestamp" ForSession(|s, v| s.timestamp_us = timestamp_us(v)), "The time that NOW() returns, in seconds since 1970; DEFAULT is the clock's.";
@@ -219,7 +222,7 @@ character_set_client\tB\tString\tD\t\t\t1\tutf8mb4\t
 character_set_connection\tB\tString\tD\t\t\t1\tutf8mb4\t
 character_set_results\tB\tString\tD\t\t\t1\tutf8mb4\t
 auto_increment_increment\tB\tInteger\tD\t1\t65535\t1\t1\t
-plugin_dir\tG\tString\tR\t\t\t1\t\t
+plugin_dir\tG\tString\tR\t\t\t1\t/usr/lib/mysql/plugin/\t
 basedir\tG\tString\tR\t\t\t1\t/usr/\t
 character_sets_dir\tG\tString\tR\t\t\t1\t\t
 lc_messages_dir\tG\tString\tR\t\t\t1\t\t

@@ -17,13 +17,14 @@ mod globals;
 mod in_functions;
 mod info;
 mod live;
+mod old_names;
 mod restricted;
 pub mod settings;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use given::check;
+pub use given::{GTID_PURGED, check, purged_gtids};
 pub use globals::{Globals, server_uuid};
 pub use in_functions::Stays;
 pub use info::infos;

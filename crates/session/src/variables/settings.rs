@@ -155,6 +155,9 @@ impl Settings {
     /// Keeps a checked value, and what follows from it.
     pub fn set(&mut self, def: &Def, value: Value) {
         let Some(var) = def.var else {
+            if let Some(other) = def.other_name() {
+                self.own.insert(other.id, value.clone());
+            }
             self.own.insert(def.id, value);
             return;
         };

@@ -30,14 +30,16 @@ fn any_contains<E>(items: &[Json], wanted: &Json, go_on: &mut dyn FnMut() -> Res
 impl Json {
     /// JSON_EXTRACT: the value of a single path without wildcards, else an array of all values
     /// found; `None` (SQL NULL) if nothing is found.
-    pub fn extract(&self, paths: &[JsonPath]) -> Option<Json> {
+    pub fn extract(&self, paths: &[JsonPath], go_on: &mut dyn FnMut() -> Result<(), Error>) -> Result<Option<Json>, Error> {
         let many = paths.len() > 1 || paths.iter().any(JsonPath::can_match_many);
-        let mut found = paths.iter().flat_map(|p| self.seek(p)).cloned();
-        if !many {
-            return found.next();
+        let mut found = Vec::new();
+        for path in paths {
+            found.extend(self.seek_while(path, go_on)?.into_iter().cloned());
         }
-        let all: Vec<Json> = found.collect();
-        (!all.is_empty()).then(|| Json::array(all))
+        if !many {
+            return Ok(found.into_iter().next());
+        }
+        Ok((!found.is_empty()).then(|| Json::array(found)))
     }
 
     /// JSON_SET, JSON_INSERT or JSON_REPLACE of one path.
@@ -248,13 +250,16 @@ impl Json {
         matches: &dyn Fn(&str) -> Result<bool, Error>,
         one: bool,
         within: &[JsonPath],
+        go_on: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<Option<Json>, Error> {
         let mut all: Vec<(String, &Json)> = Vec::new();
         self.strings("$".to_string(), &mut all);
         let mut allowed: Option<std::collections::HashSet<*const Json>> = None;
         if !within.is_empty() {
             let mut inside = Vec::new();
-            within.iter().flat_map(|p| self.seek(p)).for_each(|j| j.strings(String::new(), &mut inside));
+            for path in within {
+                self.seek_while(path, go_on)?.into_iter().for_each(|j| j.strings(String::new(), &mut inside));
+            }
             allowed = Some(inside.iter().map(|(_, j)| *j as *const Json).collect());
         }
         let mut found: Vec<Json> = Vec::new();

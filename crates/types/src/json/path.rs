@@ -4,8 +4,11 @@
 //! values that it names. A value that is not an array counts as an array of one
 //! for `[0]`, `[last]` and ranges that hold them.
 
+use std::collections::HashSet;
+
 use super::parse::parse_string_literal;
 use super::{JSON_PATH_LEGS_MAX, Json, print::quote};
+use crate::Error;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
@@ -263,28 +266,70 @@ pub(super) fn push_member(path: &mut String, name: &str) {
     }
 }
 
+/// Values between two questions whether to go on.
+const VALUES_PER_LOOK: usize = 1024;
+
+/// Values, and what is in them, each once.
+struct Inside<'a, 'g> {
+    seen: HashSet<*const Json>,
+    found: Vec<&'a Json>,
+    go_on: &'g mut dyn FnMut() -> Result<(), Error>,
+}
+
+impl<'a> Inside<'a, '_> {
+    fn look(&mut self, count: usize) -> Result<(), Error> {
+        if count.is_multiple_of(VALUES_PER_LOOK) { (self.go_on)() } else { Ok(()) }
+    }
+
+    /// One that was seen inside of another was seen with all that is in it.
+    fn add(&mut self, json: &'a Json) -> Result<(), Error> {
+        if !self.seen.insert(json as *const Json) {
+            return Ok(());
+        }
+        self.found.push(json);
+        self.look(self.found.len())?;
+        match json {
+            Json::Array(a) => a.iter().try_for_each(|v| self.add(v)),
+            Json::Object(o) => o.iter().try_for_each(|(_, v)| self.add(v)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Json {
     /// The values that `path` names, in document order, each once.
     pub fn seek<'a>(&'a self, path: &JsonPath) -> Vec<&'a Json> {
-        let mut found = vec![self];
-        for leg in &path.legs {
-            let mut next = Vec::new();
-            found.into_iter().for_each(|j| j.step(leg, &mut next));
-            if *leg == Leg::Ellipsis {
-                // A value can be inside several of the values found so far.
-                let mut seen = std::collections::HashSet::new();
-                next.retain(|j| seen.insert(*j as *const Json));
-            }
-            found = next;
-        }
-        let mut seen = std::collections::HashSet::new();
-        if path.legs.contains(&Leg::Ellipsis) {
-            found.retain(|j| seen.insert(*j as *const Json));
-        }
-        found
+        self.seek_while(path, &mut || Ok(())).unwrap_or_default()
     }
 
-    /// The values that one leg names.
+    /// The same, as long as `go_on` says so, which is asked before each leg and every `VALUES_PER_LOOK` values.
+    pub fn seek_while<'a>(
+        &'a self,
+        path: &JsonPath,
+        go_on: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<Vec<&'a Json>, Error> {
+        let mut found = vec![self];
+        for leg in &path.legs {
+            go_on()?;
+            let mut next = Inside { seen: HashSet::new(), found: Vec::new(), go_on: &mut *go_on };
+            for (at, json) in found.into_iter().enumerate() {
+                if *leg == Leg::Ellipsis {
+                    next.add(json)?;
+                } else {
+                    next.look(at + 1)?;
+                    json.step(leg, &mut next.found);
+                }
+            }
+            found = next.found;
+        }
+        if path.legs.contains(&Leg::Ellipsis) {
+            let mut seen = HashSet::new();
+            found.retain(|j| seen.insert(*j as *const Json));
+        }
+        Ok(found)
+    }
+
+    /// The values that one leg names, which is no ellipsis.
     fn step<'a>(&'a self, leg: &Leg, found: &mut Vec<&'a Json>) {
         match (leg, self) {
             (Leg::Member(name), Json::Object(o)) => found.extend(o.get(name)),
@@ -292,14 +337,6 @@ impl Json {
             (Leg::Cell(index), Json::Array(a)) => found.extend(index.within(a.len()).and_then(|i| a.get(i))),
             (Leg::AnyCell, Json::Array(a)) => found.extend(a.iter()),
             (Leg::Range(..), Json::Array(a)) => found.extend(leg.range(a.len()).and_then(|r| a.get(r)).unwrap_or(&[])),
-            (Leg::Ellipsis, _) => {
-                found.push(self);
-                match self {
-                    Json::Array(a) => a.iter().for_each(|v| v.step(leg, found)),
-                    Json::Object(o) => o.iter().for_each(|(_, v)| v.step(leg, found)),
-                    _ => {}
-                }
-            }
             _ if leg.wraps() => found.push(self),
             _ => {}
         }

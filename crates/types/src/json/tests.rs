@@ -62,7 +62,7 @@ fn search_gives_paths() {
     let doc = Json::parse(br#"{"a": "abc", "b": ["xabcx", "abc"], "1k": "abc"}"#).unwrap();
     let found = |one, within: &[&str]| {
         let within: Vec<JsonPath> = within.iter().map(|p| JsonPath::parse(p).unwrap()).collect();
-        doc.search(&|s| Ok(s == "abc"), one, &within).expect("no end").map(|j| j.to_string())
+        doc.search(&|s| Ok(s == "abc"), one, &within, &mut || Ok(())).expect("no end").map(|j| j.to_string())
     };
     assert_eq!(found(true, &[]).unwrap(), r#""$.a""#);
     assert_eq!(found(false, &[]).unwrap(), r#"["$.a", "$.b[1]", "$.\"1k\""]"#);
@@ -74,8 +74,26 @@ fn search_gives_paths() {
 fn long_paths_are_bounded() {
     let doc = Json::parse(b"[[[1]]]").unwrap();
     let path = |n| JsonPath::parse(&format!("${}", "[0]".repeat(n)));
-    assert_eq!(doc.extract(&[path(JSON_PATH_LEGS_MAX).unwrap()]).unwrap().to_string(), "1");
+    let longest = path(JSON_PATH_LEGS_MAX).unwrap();
+    assert_eq!(doc.extract(&[longest], &mut || Ok(())).unwrap().unwrap().to_string(), "1");
     assert!(path(JSON_PATH_LEGS_MAX + 1).is_err());
     let many = JsonPath::parse(&format!("$**{}", "**[0]".repeat(50)).replace("$****", "$**"));
     assert_eq!(doc.seek(&many.unwrap()).len(), 1);
+}
+
+/// Each ellipsis begins at all values that the one before found, which are inside of each other.
+#[test]
+fn an_ellipsis_looks_at_each_value_once() {
+    let chain = format!("{}1{}", "[".repeat(90), "]".repeat(90));
+    let doc = Json::parse(format!("[{}]", vec![chain; 200].join(",")).as_bytes()).unwrap();
+    let path = JsonPath::parse(&format!("${}", "**[0]".repeat(40))).unwrap();
+    let mut legs = 0u32;
+    let mut count = || {
+        legs += 1;
+        Ok(())
+    };
+    assert_eq!(doc.seek_while(&path, &mut count).unwrap().len(), 200 * 51 + 1);
+    assert!(legs > 80, "one look for each leg, and more for many values: {legs}");
+    let stop = &mut || Err(crate::Error::new(&crate::errno::ER_QUERY_INTERRUPTED, &[]));
+    assert!(doc.seek_while(&path, stop).is_err());
 }

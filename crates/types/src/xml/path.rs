@@ -255,7 +255,8 @@ impl<'t> Parser<'t> {
         }
         let mut sets = vec![first];
         while self.sign(b'|') {
-            if !sets.iter().all(Expr::is_nodes) {
+            // Those behind it have been looked at. What the error shows begins behind the sign.
+            if sets.len() == 1 && !sets[0].is_nodes() {
                 return Err(Refused::Syntax);
             }
             let set = Self::must(self.path_or_primary())?;

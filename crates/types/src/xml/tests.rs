@@ -57,6 +57,13 @@ fn depth_of_a_path_ends() {
     assert_eq!(value("<a/>", &format!("1{}", "+1".repeat(100_000))).expect("a value"), Some(b"100001".to_vec()));
 }
 
+/// Seconds, not minutes.
+#[test]
+fn a_path_of_many_sets_is_read_in_one_pass() {
+    assert_eq!(value("<a>1</a>", &format!("count(/a{})", "|/a".repeat(300_000))).expect("a value"), Some(b"1".to_vec()));
+    assert!(Path::parse(b"1|/a").is_err() && Path::parse(b"/a|1").is_err());
+}
+
 #[test]
 fn an_interrupt_ends_reading_and_walking() {
     let stop = || Err(Error::with_message(&crate::errno::ER_QUERY_INTERRUPTED, ""));

@@ -465,7 +465,7 @@ fn json_call(name: &str, args: &[Operand]) -> Result<Operand> {
         Ok(Operand::json(Some(doc)))
     };
     Ok(match name {
-        "json_extract" => Operand::json(doc.extract(&[path(&args[1])?])),
+        "json_extract" => Operand::json(doc.extract(&[path(&args[1])?], &mut || Ok(()))?),
         "json_set" => edited(Edit::Set)?,
         "json_insert" => edited(Edit::Insert)?,
         "json_replace" => edited(Edit::Replace)?,

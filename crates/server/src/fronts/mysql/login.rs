@@ -260,13 +260,13 @@ impl Login {
             );
             return refuse(out, &error);
         }
+        if !account.require.is_met(transport.tls().map(super::tls::peer).as_ref()) {
+            let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
+            return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
+        }
         let sandbox = attempt.caps & client::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
         if account.password_is_due() && !sandbox {
             return refuse(out, &Error::new(&ER_MUST_CHANGE_PASSWORD_LOGIN, &[]));
-        }
-        if account.requires_tls && transport.tls().is_none() {
-            let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
-            return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
         }
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
         let limit = front.server.globals.number(Var::MaxUserConnections);

@@ -11,6 +11,7 @@ use vaquita_exec::context::SessionEnv;
 use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::charset::CollationId;
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::schema::StoredObject;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -267,5 +268,13 @@ impl AskSession for FunctionEnv<'_> {
 
     fn lock_owner(&self, name: &str) -> Option<u64> {
         self.session.lock_owner(name)
+    }
+
+    fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool> {
+        self.session.wait_for_gtids(set, time)
+    }
+
+    fn wait_for_position(&self, channel: Option<&str>, place: (&str, u64), time: Duration) -> Result<Option<i64>> {
+        self.session.wait_for_position(channel, place, time)
     }
 }

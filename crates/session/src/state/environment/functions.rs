@@ -5,13 +5,19 @@ use std::time::{Duration, Instant};
 
 use vaquita_exec::context::thread_id;
 use vaquita_plan::env::{AskSession, RoleGrants};
-use vaquita_types::errno::ER_WRONG_ARGUMENTS;
+use vaquita_types::errno::{ER_REPLICA_MULTIPLE_CHANNELS_CMD, ER_WRONG_ARGUMENTS};
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result};
 
 use super::Environment;
+use crate::replication;
 
 /// Between two looks at the interrupt of a session that sleeps.
 const LOOK_MS: u64 = 20;
+
+/// As errors name them.
+const WAIT_FOR_GTIDS: &str = "WAIT_FOR_EXECUTED_GTID_SET.";
+const WAIT_FOR_POSITION: &str = "SOURCE_POS_WAIT.";
 
 impl AskSession for Environment {
     fn database(&self) -> Option<String> {
@@ -106,5 +112,39 @@ impl AskSession for Environment {
 
     fn lock_owner(&self, name: &str) -> Option<u64> {
         self.server.user_locks.owner(name)
+    }
+
+    fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool> {
+        let channels = &self.server.replication;
+        if set.is_subset_of(&channels.executed()) {
+            return Ok(true);
+        }
+        let until = Instant::now().checked_add(time).ok_or_else(|| Error::new(&ER_WRONG_ARGUMENTS, &[&WAIT_FOR_GTIDS]))?;
+        let mut are_executed = false;
+        let goes_on = || self.client.interrupt.check_wait().is_ok();
+        self.server.blocking(&mut || are_executed = replication::wait_for_gtids(channels, set, until, &goes_on));
+        Ok(are_executed)
+    }
+
+    fn wait_for_position(&self, channel: Option<&str>, place: (&str, u64), time: Duration) -> Result<Option<i64>> {
+        let channels = &self.server.replication;
+        if !replication::names_log(place.0) {
+            return Ok(None);
+        }
+        let channel = match channel {
+            // As it is written: names are kept in lower case.
+            Some(name) => channels.get(name),
+            // In MySQL the default channel is always there.
+            None if channels.list().iter().any(|channel| !channel.name.is_empty()) => {
+                return Err(Error::new(&ER_REPLICA_MULTIPLE_CHANNELS_CMD, &[]));
+            }
+            None => channels.get(""),
+        };
+        let Some(channel) = channel else { return Ok(None) };
+        let until = Instant::now().checked_add(time).ok_or_else(|| Error::new(&ER_WRONG_ARGUMENTS, &[&WAIT_FOR_POSITION]))?;
+        let mut reached = None;
+        let goes_on = || self.client.interrupt.check_wait().is_ok();
+        self.server.blocking(&mut || reached = replication::wait_for_position(channels, &channel, place, until, &goes_on));
+        Ok(reached)
     }
 }

@@ -196,7 +196,7 @@ impl Environment {
         match (scope, def.scope) {
             (VarScope::Session, Scope::Global) => return wrong("GLOBAL"),
             (VarScope::Global, Scope::Session) => return wrong("SESSION"),
-            (VarScope::Global, _) | (VarScope::Any, Scope::Global) => return Ok(self.server.globals.get(def)),
+            (VarScope::Global, _) | (VarScope::Any, Scope::Global) => return Ok(self.server.global(def)),
             _ => {}
         }
         if let Some(value) = self.deferred.get(def) {

@@ -1,0 +1,102 @@
+//! What counts as executed: gtid_executed, gtid_purged that SET GLOBAL adds to, mysql.gtid_executed, and the functions that wait for it.
+//! What MySQL 9.7 answers, but that without a binary log all that is executed counts as purged.
+
+use std::time::{Duration, Instant};
+
+use crate::client::{Answer, Client};
+use crate::server::Server;
+
+const SOURCE: &str = "11111111-2222-3333-4444-555555555555";
+
+fn code(answer: &Answer) -> u16 {
+    match answer {
+        Answer::Err { code, .. } => *code,
+        _ => 0,
+    }
+}
+
+fn purged(client: &mut Client, given: &str) -> u16 {
+    code(&client.query(&format!("SET GLOBAL gtid_purged = '{given}'")))
+}
+
+#[test]
+fn gtid_purged_is_executed_and_survives() {
+    let server = Server::start("gtids");
+    let mut client = server.connect();
+    let sets = "SELECT @@global.gtid_executed, @@global.gtid_purged";
+    assert_eq!(client.query(sets).rows(), [["", ""]]);
+    for (statement, error) in [
+        ("SET SESSION gtid_purged = ''", 1229),
+        ("SET GLOBAL gtid_executed = ''", 1238),
+        ("SET GLOBAL gtid_purged = 'x'", 1231),
+        ("SET GLOBAL gtid_purged = NULL", 1231),
+        ("SET GLOBAL gtid_purged = DEFAULT", 1230),
+        ("SET GLOBAL gtid_purged = 1", 1232),
+        ("SET PERSIST gtid_purged = ''", 1238),
+    ] {
+        assert_eq!(code(&client.query(statement)), error, "{statement}");
+    }
+    assert_eq!(purged(&mut client, &format!("{SOURCE}:1-5")), 0);
+    assert_eq!(purged(&mut client, &format!("+{SOURCE}:5-6")), 3546);
+    assert_eq!(purged(&mut client, &format!("{SOURCE}:1-4")), 3546);
+    assert_eq!(purged(&mut client, ""), 3546);
+    assert_eq!(purged(&mut client, &format!("{SOURCE}:1-7")), 0);
+    assert_eq!(purged(&mut client, &format!(" + {SOURCE}:9 ")), 0);
+    let all = format!("{SOURCE}:1-7:9");
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    assert_eq!(client.query(sets).rows(), [[all.as_str(), all.as_str()]]);
+    let rows = client.query("SELECT source_uuid, interval_start, interval_end, gtid_tag FROM mysql.gtid_executed").rows();
+    assert_eq!(rows, [[SOURCE, "1", "7", ""], [SOURCE, "9", "9", ""]]);
+    client.query("RESET BINARY LOGS AND GTIDS");
+    assert_eq!(client.query(sets).rows(), [["", ""]]);
+}
+
+#[test]
+fn waiting_for_gtids_ends_when_they_come_or_the_time_is_over() {
+    let server = Server::start("gtid-waits");
+    let mut client = server.connect();
+    let wait = |set: &str, seconds: f64| format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{SOURCE}:{set}', {seconds})");
+    assert_eq!(client.query(&wait("1", 0.05)).rows(), [["1"]]);
+    let mut waiting = server.connect();
+    let statement = wait("1-3", 60.0);
+    let began = Instant::now();
+    let waiter = std::thread::spawn(move || waiting.query(&statement).rows());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(purged(&mut client, &format!("+{SOURCE}:1-3")), 0);
+    assert_eq!(waiter.join().unwrap(), [["0"]]);
+    assert!(began.elapsed() < Duration::from_secs(30));
+    // KILL QUERY ends it.
+    let mut waiting = server.connect();
+    let id = waiting.query("SELECT CONNECTION_ID()").rows()[0][0].clone();
+    let statement = wait("9", 0.0);
+    let waiter = std::thread::spawn(move || waiting.query(&statement));
+    std::thread::sleep(Duration::from_millis(200));
+    client.query(&format!("KILL QUERY {id}"));
+    assert_eq!(code(&waiter.join().unwrap()), 1317);
+    // Nobody applies: NULL at once.
+    assert_eq!(client.query("SELECT SOURCE_POS_WAIT('binlog.000001', 4) IS NULL").rows(), [["1"]]);
+    client.query("CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'a.example' FOR CHANNEL 'b'");
+    assert_eq!(client.query("SELECT SOURCE_POS_WAIT('binlog.000001', 4, 60, 'b') IS NULL").rows(), [["1"]]);
+    assert_eq!(code(&client.query("SELECT SOURCE_POS_WAIT('binlog.000001', 4)")), 3079);
+}
+
+#[test]
+fn old_and_new_names_of_a_variable_have_one_value() {
+    let server = Server::start("old-names");
+    let mut client = server.connect();
+    client.query("SET GLOBAL slave_net_timeout = 61");
+    let warning = client.query("SHOW WARNINGS").rows();
+    let text =
+        "'@@slave_net_timeout' is deprecated and will be removed in a future release. Please use replica_net_timeout instead.";
+    assert_eq!(warning, [["Warning", "1287", text]]);
+    assert_eq!(client.query("SELECT @@replica_net_timeout, @@global.slave_net_timeout").rows(), [["61", "61"]]);
+    client.query("SET PERSIST replica_net_timeout = 62");
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    assert_eq!(client.query("SELECT @@global.slave_net_timeout").rows(), [["62"]]);
+    let stored = "SELECT variable_name FROM performance_schema.persisted_variables ORDER BY 1";
+    assert_eq!(client.query(stored).rows(), [["replica_net_timeout"], ["slave_net_timeout"]]);
+    client.query("SET pseudo_slave_mode = 1");
+    assert_eq!(client.query("SELECT @@pseudo_replica_mode").rows(), [["1"]]);
+}
