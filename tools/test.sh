@@ -1,5 +1,5 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points,
+# Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points, a source that is killed,
 # histories under many configurations, the clients.
 # With CHECK_INVARIANTS=1 the servers from the isolation levels on are built with the feature check-invariants: numbered invariants are executed.
 # A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is; with CI=true all must be there.
@@ -41,6 +41,8 @@ step faults
 tools/faults.sh
 step kill points
 cargo run --locked -q -p vaquita-harness -- kill-points --seconds 30
+step source
+cargo run --locked -q -p vaquita-harness -- source-test --kills 5
 step metamorphic
 cargo run --locked -q -p vaquita-harness -- metamorphic --histories 2
 step clients

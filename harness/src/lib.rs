@@ -30,6 +30,7 @@ mod privilege_test;
 pub mod random;
 mod replica_test;
 mod soak;
+mod source_test;
 mod sql_logic;
 #[path = "../../crates/server/tests/it/tls.rs"]
 mod tls;
@@ -78,6 +79,8 @@ usage: cargo harness COMMAND
                        random statements by accounts with random privileges: what MySQL refuses must be refused
   replica-test --mysql HOST:PORT:USER:PASSWORD [--kills N] [--seed S] [--clients N]
                        a replica of that MySQL is killed and cut off under load, and must have what its source has
+  source-test [--mysql HOST:PORT:USER:PASSWORD] [--kills N] [--seed S] [--clients N]
+                       a source is killed under load: a Vaquita and that MySQL, which follow it, must have what it has
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to test; without it the one in the target directory is taken.";
@@ -100,6 +103,7 @@ pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
         "power-loss" => power_loss::main(flags),
         "privilege-test" => privilege_test::main(flags),
         "replica-test" => replica_test::main(flags),
+        "source-test" => source_test::main(flags),
         "soak" => soak::main(flags),
         "sqllogictest" => sql_logic::main(flags),
         _ => Err(USAGE.to_string()),

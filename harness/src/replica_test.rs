@@ -18,36 +18,37 @@ use crate::paths;
 use crate::random::Random;
 use crate::vaquita::{Vaquita, free_port};
 
-const DATABASE: &str = "replica_test";
+pub const DATABASE: &str = "replica_test";
 /// The replica is given so long to have all.
 const CATCH_UP: Duration = Duration::from_secs(300);
 /// Errors of statements that meet each other.
-const EXPECTED: [u16; 6] = [1205, 1213, 1050, 1051, 1060, 1091];
+pub const EXPECTED: [u16; 6] = [1205, 1213, 1050, 1051, 1060, 1091];
 
-struct Source {
+pub struct Server {
     host: String,
     port: u16,
     user: String,
     password: String,
 }
 
-impl Source {
-    fn parse(address: &str) -> Result<Source, String> {
+impl Server {
+    pub fn parse(address: &str) -> Result<Server, String> {
         let parts: Vec<&str> = address.splitn(4, ':').collect();
         let [host, port, user, password] = parts[..] else { return Err(format!("{address} is not HOST:PORT:USER:PASSWORD")) };
         let port = port.parse().map_err(|_| format!("{port} is no port"))?;
-        Ok(Source { host: host.into(), port, user: user.into(), password: password.into() })
+        Ok(Server { host: host.into(), port, user: user.into(), password: password.into() })
     }
 
-    fn connect(&self) -> Result<Client, String> {
-        Client::connect_to(&self.host, self.port, &self.user, &self.password).map_err(|e| format!("the source: {e}"))
+    pub fn connect(&self) -> Result<Client, String> {
+        Client::connect_to(&self.host, self.port, &self.user, &self.password)
+            .map_err(|e| format!("{}:{}: {e}", self.host, self.port))
     }
 }
 
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut flags = Flags::new(args);
     let source = flags.text("--mysql")?.ok_or("--mysql host:port:user:password names the source")?;
-    let source = Source::parse(&source)?;
+    let source = Server::parse(&source)?;
     let (kills, seed, clients) = (flags.number("--kills", 20)?, flags.number("--seed", 1)?, flags.number("--clients", 3)?);
     flags.finish()?;
     let dir = paths::target_dir().join(format!("replica-test/{}", std::process::id()));
@@ -112,14 +113,14 @@ fn connect(replica: &Vaquita) -> Result<Client, String> {
     replica.connect().map_err(|e| format!("the replica: {e}"))
 }
 
-fn query(client: &mut Client, sql: &str) -> Result<Answer, String> {
+pub fn query(client: &mut Client, sql: &str) -> Result<Answer, String> {
     match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
         Answer::Err { code, text, .. } => Err(format!("{sql}: {code} {text}")),
         answer => Ok(answer),
     }
 }
 
-fn prepare(control: &mut Client) -> Result<(), String> {
+pub fn prepare(control: &mut Client) -> Result<(), String> {
     [
         format!("DROP DATABASE IF EXISTS {DATABASE}"),
         format!("CREATE DATABASE {DATABASE}"),
@@ -131,8 +132,8 @@ fn prepare(control: &mut Client) -> Result<(), String> {
     .try_for_each(|sql| query(control, sql).map(drop))
 }
 
-fn follow(client: &mut Client, source: &Source) -> Result<(), String> {
-    let Source { host, port, user, password } = source;
+fn follow(client: &mut Client, source: &Server) -> Result<(), String> {
+    let Server { host, port, user, password } = source;
     query(client, "SET PERSIST server_id = 4242")?;
     let change = format!(
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{host}', SOURCE_PORT = {port}, SOURCE_USER = '{user}', SOURCE_PASSWORD = '{password}', \
@@ -152,7 +153,7 @@ fn cut(control: &mut Client) -> Result<(), String> {
     Ok(())
 }
 
-fn work(source: &Source, seed: u64, n: u64, stops: &AtomicBool, done: &AtomicU64) -> Result<(), String> {
+fn work(source: &Server, seed: u64, n: u64, stops: &AtomicBool, done: &AtomicU64) -> Result<(), String> {
     let mut client = source.connect()?;
     query(&mut client, &format!("USE {DATABASE}"))?;
     let mut random = Random::new(seed);
@@ -173,7 +174,7 @@ fn work(source: &Source, seed: u64, n: u64, stops: &AtomicBool, done: &AtomicU64
 }
 
 /// The statements of one transaction, or one of DDL.
-fn transaction(random: &mut Random, n: u64) -> Vec<String> {
+pub fn transaction(random: &mut Random, n: u64) -> Vec<String> {
     let some = random.below(5);
     match random.below(100) {
         0 | 1 => return vec![format!("CREATE TABLE IF NOT EXISTS t{n}_{some} (id INT PRIMARY KEY, v INT)")],
@@ -199,7 +200,7 @@ fn transaction(random: &mut Random, n: u64) -> Vec<String> {
 }
 
 /// How long it took until the replica had executed all.
-fn catch_up(control: &mut Client, replica: &mut Client) -> Result<Duration, String> {
+pub fn catch_up(control: &mut Client, replica: &mut Client) -> Result<Duration, String> {
     let plain = |text: &str| text.replace(['\n', ' '], "");
     let wanted = plain(&query(control, "SELECT @@GLOBAL.gtid_executed")?.rows()[0][0]);
     let began = Instant::now();
@@ -219,7 +220,7 @@ fn catch_up(control: &mut Client, replica: &mut Client) -> Result<Duration, Stri
     }
 }
 
-fn rows(client: &mut Client) -> Result<BTreeMap<String, Vec<Vec<String>>>, String> {
+pub fn rows(client: &mut Client) -> Result<BTreeMap<String, Vec<Vec<String>>>, String> {
     let mut all = BTreeMap::new();
     for table in query(client, &format!("SHOW TABLES FROM {DATABASE}"))?.rows() {
         let mut rows = query(client, &format!("SELECT * FROM {DATABASE}.`{}`", table[0]))?.rows();

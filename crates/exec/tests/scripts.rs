@@ -114,6 +114,7 @@ impl Server {
             note: None,
         };
         let ddl = Ddl {
+            log: None,
             has_account: &|_| true,
             may_change_what_is_of: &|_| Ok(()),
             definer: &|_| Err(Error::internal("no accounts here")),

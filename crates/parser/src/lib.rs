@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod definer;
 pub mod digest;
 mod error;
 pub mod keyword;
@@ -23,6 +24,7 @@ pub mod printer;
 pub mod statement_kind;
 
 pub use ast::*;
+pub use definer::place_of_definer;
 pub use error::ParseError;
 pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting, refuse_in_function};
 pub use statement_kind::StatementKind;

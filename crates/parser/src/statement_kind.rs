@@ -286,6 +286,9 @@ kinds! {
     FlushPrivileges "FLUSH PRIVILEGES" "Com_flush" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::SystemTable("user"), ..COMMITS };
     Flush "FLUSH" "Com_flush" StatementFacts { asks: Asks::Syntax, ..COMMITS };
     Reset "RESET" "Com_reset" StatementFacts { asks: Asks::Syntax, ..PLAIN };
+    ResetLogs "RESET BINARY LOGS AND GTIDS" "Com_reset" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
+    PurgeLogsTo "PURGE BINARY LOGS TO" "Com_purge" StatementFacts { asks: Asks::Syntax, prepares: Prepares::Neither, ..PLAIN };
+    PurgeLogsBefore "PURGE BINARY LOGS BEFORE" "Com_purge_before_date" StatementFacts { asks: Asks::Syntax, binds: Binds::WhenItRuns, prepares: Prepares::Neither, ..PLAIN };
     ResetReplica "RESET REPLICA" "Com_reset" StatementFacts { asks: Asks::Syntax, ..COMMITS };
     ChangeSource "CHANGE REPLICATION SOURCE" "Com_change_replication_source" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
     ChangeFilter "CHANGE REPLICATION FILTER" "Com_change_repl_filter" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
@@ -467,7 +470,10 @@ impl StatementKind {
                 FlushWhat::Options(options) if options.iter().any(|option| option == "PRIVILEGES") => FlushPrivileges,
                 FlushWhat::Options(_) => Flush,
             },
-            Statement::Reset(_) => Reset,
+            Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Other(_))) => Reset,
+            Statement::Reset(_) => ResetLogs,
+            Statement::PurgeLogs(PurgeLogs::To(_)) => PurgeLogsTo,
+            Statement::PurgeLogs(PurgeLogs::Before(_)) => PurgeLogsBefore,
             Statement::ResetReplica(_) => ResetReplica,
             Statement::ChangeSource(_) => ChangeSource,
             Statement::ChangeFilter(_) => ChangeFilter,

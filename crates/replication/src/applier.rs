@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_exec::dml::images::{Conversions, ImageRules, SourceTable};
+use vaquita_session::binary_log_commits::{GtidNext, Origin};
 use vaquita_session::clients::Client;
 use vaquita_session::replication::{Applied, Channel, Filters, ThreadError, TransactionTimes, Until, applied_key};
 use vaquita_session::server::Server;
@@ -338,17 +339,29 @@ impl Applier {
             status.source_time_s = Some(u64::from(header.timestamp));
         }
         self.transaction.skips = match &self.transaction.name {
-            Name::Gtid(gtid) => self.server.replication.has_executed(gtid),
+            Name::Gtid(gtid) => self.server.has_executed(gtid),
             Name::Maria(gtid) => self
                 .channel
                 .with_applied(|applied| applied.domains.get(&gtid.domain).is_some_and(|last| last.sequence >= gtid.sequence)),
             Name::None | Name::Anonymous => false,
         } || self.takes_skip()?;
+        match self.transaction.skips {
+            true => self.session.pass_applied(),
+            false => self.session.begin_applied(self.next_gtid(), origin(header, event)),
+        }
         if !self.wait_for_delay(header)? {
             return Ok(Outcome::Stop);
         }
         self.set_state("Executing event");
         Ok(Outcome::GoOn)
+    }
+
+    /// What our log calls it: a transaction without a GTID of MySQL gets one of this server's.
+    fn next_gtid(&self) -> GtidNext {
+        match &self.transaction.name {
+            Name::Gtid(gtid) => GtidNext::Given(gtid.clone()),
+            Name::Maria(_) | Name::None | Name::Anonymous => GtidNext::Automatic,
+        }
     }
 
     /// `sql_replica_skip_counter`: one transaction less to be left out.
@@ -479,7 +492,7 @@ impl Applier {
         self.settings.follow(&mut self.session, query, header.timestamp)?;
         let done = match created {
             // The rows of CREATE TABLE … SELECT follow, in the transaction that has begun.
-            Some(create) => self.session.apply_text(create).and_then(|()| self.session.begin_applying()),
+            Some(create) => self.session.apply_created(create),
             None if self.transaction.needs_commit => self.session.apply_text(&query.statement),
             None => {
                 self.commit_group()?;
@@ -644,6 +657,7 @@ impl Applier {
 
     /// The end of a transaction that may be committed with those behind it.
     fn end_of_rows(&mut self, place: &Place) -> Result<()> {
+        self.session.end_applied()?;
         let (_, applied) = self.note(place);
         let mut times = std::mem::take(&mut self.transaction.times);
         times.end_us = now_us();
@@ -677,7 +691,7 @@ impl Applier {
             // Its rows are in the same transaction here as those of the group.
             return Err(Error::new(&ER_LOCK_DEADLOCK, &[]));
         }
-        self.session.abandon_applying();
+        self.session.undo_applying();
         self.commit(place)
     }
 
@@ -687,6 +701,7 @@ impl Applier {
 
     /// Commits what is open, the group included, with the position behind it.
     fn commit(&mut self, place: &Place) -> Result<()> {
+        self.session.end_applied()?;
         let (note, applied) = self.note(place);
         self.session.commit_noting(&note)?;
         self.applied(applied);
@@ -723,7 +738,7 @@ impl Applier {
             Until::Source { file, pos } => self
                 .channel
                 .with_applied(|applied| applied.pos != 0 && (applied.file.as_str(), applied.pos) >= (file.as_str(), *pos)),
-            Until::AfterGtids(set) => set.is_subset_of(&self.server.replication.executed()),
+            Until::AfterGtids(set) => set.is_subset_of(&self.server.executed()),
             Until::Never | Until::BeforeGtids(_) | Until::Relay { .. } | Until::AfterGaps => false,
         }
     }
@@ -829,4 +844,16 @@ fn failed_rows(error: Error, rows: &Rows<'_>, table: &SourceTable, place: &Place
         place.end,
     );
     error.with_text(text)
+}
+
+/// Where a transaction comes from, as our log tells it.
+fn origin(header: &Header, event: &Event<'_>) -> Origin {
+    let (commit_us, version) = match event {
+        Event::Gtid(gtid) => (
+            gtid.original_commit_micros.or(gtid.immediate_commit_micros),
+            gtid.original_server_version.or(gtid.immediate_server_version),
+        ),
+        _ => (None, None),
+    };
+    Origin { server_id: header.server_id, timestamp: header.timestamp, commit_us, version }
 }

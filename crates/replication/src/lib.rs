@@ -21,6 +21,7 @@ mod applier;
 mod boundaries;
 pub mod connection;
 mod errors;
+pub mod log;
 mod queue;
 mod receiver;
 mod settings;

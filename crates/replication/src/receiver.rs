@@ -162,7 +162,7 @@ impl Receiver {
         let applied = self.channel.applied();
         let (file, pos) = if applied.pos == 0 { (config.log_file.clone(), config.log_pos) } else { (applied.file, applied.pos) };
         let domains = applied.domains.values().copied().collect();
-        ReceivedTo { file, pos, gtids: self.server.replication.executed(), domains }
+        ReceivedTo { file, pos, gtids: self.server.executed(), domains }
     }
 
     /// Who the source is, and who asks.
@@ -240,7 +240,7 @@ impl Receiver {
         let mut command = Vec::new();
         if config.auto_position && !source.is_mariadb {
             let mut set = Vec::new();
-            at.gtids.encode(&mut set);
+            at.gtids.encode_for_all(&mut set);
             command.push(COM_BINLOG_DUMP_GTID);
             put_u16(&mut command, THROUGH_GTID);
             put_u32(&mut command, self.server_id());

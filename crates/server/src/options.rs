@@ -108,6 +108,8 @@ static OPTIONS: &[ServeOption] = &[
     of("require-secure-transport", "VAQUITA_REQUIRE_SECURE_TRANSPORT", Var::RequireSecureTransport),
     of("local-infile", "VAQUITA_LOCAL_INFILE", Var::LocalInfile),
     of("secure-file-priv", "VAQUITA_SECURE_FILE_PRIV", Var::SecureFilePriv),
+    of("log-bin", "VAQUITA_LOG_BIN", Var::LogBin),
+    of("server-id", "VAQUITA_SERVER_ID", Var::ServerId),
     of("event-scheduler", "VAQUITA_EVENT_SCHEDULER", Var::EventScheduler),
 ];
 
@@ -225,6 +227,8 @@ pub struct ServeOptions {
     pub engine: EngineOptions,
     pub secure_file_priv: Option<String>,
     pub event_scheduler: String,
+    pub log_bin: bool,
+    pub server_id: u64,
 }
 
 impl ServeArguments {
@@ -266,6 +270,8 @@ impl ServeArguments {
             engine,
             secure_file_priv: own("secure-file-priv"),
             event_scheduler: text("event-scheduler", Var::EventScheduler),
+            log_bin: is_on("log-bin", Var::LogBin),
+            server_id: number("server-id", Var::ServerId),
         })
     }
 }

@@ -26,6 +26,7 @@ use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
 use crate::{descriptors, durable, events};
 use vaquita_replication::ChannelThreads;
+use vaquita_replication::log::{BinaryLog, GlobalSettings, LogStatements};
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::variables::{Fixed, Globals, Var, registry};
@@ -61,8 +62,13 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let hooks = Arc::new(Hooks::default());
     let descriptors = descriptors::claim();
     let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
-    let engine = Engine::open(&dir.join("rocksdb"), engine_options, EngineHooks::of(hooks.clone()))
-        .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
+    let mut log = None;
+    let engine = Engine::open_with(&dir.join("rocksdb"), engine_options, EngineHooks::of(hooks.clone()), |rocks, store| {
+        let opened = BinaryLog::open(rocks, store)?;
+        log = Some(opened.clone());
+        Ok(opened)
+    })
+    .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
@@ -95,9 +101,18 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         tracing::error!("the schema sys cannot be made: {}", error.message());
     }
     server.replication.load(&server.catalog)?;
+    let log = log.filter(|_| options.log_bin);
+    if let Some(log) = &log {
+        log.begin(GlobalSettings::new(server.globals.clone()), &server.replication.executed())?;
+        let _ = server.commit_log.set(log.clone());
+        LogStatements::register(&server, log.clone());
+    }
     ChannelThreads::register(&server);
     let unix = bind_unix(&path)?;
     let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
+    if let Some(log) = log {
+        let _ = front.binary_log.set(Arc::new(log));
+    }
     let scheduled = front.server.clone();
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
     listen(&front, tcp, admin, unix)?;
@@ -131,6 +146,8 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
             ("local_infile", Value::bool(options.local_infile)),
             ("secure_file_priv", secure_file_priv(options)?),
             ("event_scheduler", options.event_scheduler.as_str().into()),
+            ("log_bin", Value::bool(options.log_bin)),
+            ("server_id", Value::UInt(options.server_id)),
             ("require_secure_transport", Value::bool(options.require_secure_transport)),
         ],
     })
@@ -240,6 +257,7 @@ fn listen(front: &Arc<Front>, tcp: TcpListener, admin: Option<TcpListener>, unix
     })?;
     let expiring = front.clone();
     std::thread::Builder::new().name("time-outs".into()).spawn(move || {
+        let mut log_file = String::new();
         while !expiring.stopping.load(Ordering::Relaxed) {
             for look in 0..DEADLINE_LOOKS_PER_SECOND {
                 std::thread::sleep(Duration::from_millis(1000 / DEADLINE_LOOKS_PER_SECOND));
@@ -249,6 +267,9 @@ fn listen(front: &Arc<Front>, tcp: TcpListener, admin: Option<TcpListener>, unix
                 }
             }
             expiring.server.catalog.renew_samples();
+            if let Err(error) = vaquita_session::log_shown::purge_at_new_file(&expiring.server, &mut log_file) {
+                tracing::warn!("old files of the binary log cannot be removed: {}", error.message());
+            }
             expiring.server.clients().expire(Duration::from_secs(expiring.server.globals.number(Var::ConnectTimeout)));
         }
     })?;

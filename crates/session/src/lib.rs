@@ -9,6 +9,8 @@
 mod account_sums;
 pub mod accounts;
 pub mod answer;
+pub mod binary_log;
+pub mod binary_log_commits;
 pub mod clients;
 mod connection_events;
 pub mod counters;
@@ -17,6 +19,7 @@ pub mod event_signal;
 pub mod event_times;
 mod known_programs;
 pub mod log_lines;
+pub mod log_shown;
 pub mod memory;
 mod nowhere;
 mod programs;

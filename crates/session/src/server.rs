@@ -3,16 +3,19 @@
 //! It has no thread and no socket: whoever has them (`Threads`, and the front of each client) is told when a session blocks or is to be woken.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use vaquita_exec::context::Setup;
 use vaquita_exec::system;
 use vaquita_storage::{Catalog, Engine, Threads};
-use vaquita_types::Value;
+use vaquita_types::gtid::{Gtid, GtidSet};
+use vaquita_types::{Result, Value};
 
 use crate::accounts::Accounts;
+use crate::binary_log::{BinaryLogFiles, Replicas};
+use crate::binary_log_commits::CommitLog;
 use crate::clients::Clients;
 use crate::event_signal::EventSignal;
 use crate::known_programs::KnownPrograms;
@@ -42,6 +45,10 @@ pub struct Server {
     pub programs: KnownPrograms,
     pub events: EventSignal,
     pub replication: Channels,
+    /// What commits tell; nothing if there is no binary log.
+    pub commit_log: OnceLock<Arc<dyn CommitLog>>,
+    pub binary_log: OnceLock<Arc<dyn BinaryLogFiles>>,
+    pub replicas: Replicas,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -53,12 +60,46 @@ pub struct Server {
 }
 
 impl Server {
-    /// The global value of a variable. Without a binary log all that is executed counts as purged.
+    /// The global value of a variable.
     pub fn global(&self, def: &Def) -> Value {
         match def.name {
-            "gtid_executed" | GTID_PURGED => self.replication.executed().to_string().into(),
+            "gtid_executed" => self.executed().to_string().into(),
+            GTID_PURGED => self.purged().to_string().into(),
             _ => self.globals.get(def),
         }
+    }
+
+    /// The binary log, if its files are written.
+    #[inline]
+    pub fn open_log(&self) -> Option<&dyn CommitLog> {
+        self.commit_log.get().map(|log| &**log).filter(|log| log.is_open())
+    }
+
+    /// `gtid_executed`: what is in the log, and what channels have applied.
+    pub fn executed(&self) -> GtidSet {
+        let mut executed = self.replication.executed();
+        if let Some(log) = self.open_log() {
+            executed.union(&log.executed());
+        }
+        executed
+    }
+
+    /// `gtid_purged`: what is executed and not in the log. Without a log that is all.
+    fn purged(&self) -> GtidSet {
+        self.executed().subtract(&self.logged().unwrap_or_default())
+    }
+
+    /// GTIDs of transactions in the binary log.
+    pub(crate) fn logged(&self) -> Result<GtidSet> {
+        match self.open_log() {
+            Some(log) => Ok(log.executed().subtract(&log.purged()?)),
+            None => Ok(GtidSet::default()),
+        }
+    }
+
+    /// Whether a transaction is here already.
+    pub fn has_executed(&self, gtid: &Gtid) -> bool {
+        self.open_log().is_some_and(|log| log.has_executed(gtid)) || self.replication.has_executed(gtid)
     }
 
     pub fn new(
@@ -78,6 +119,9 @@ impl Server {
             programs: KnownPrograms::default(),
             events: EventSignal::default(),
             replication: Channels::default(),
+            commit_log: OnceLock::new(),
+            binary_log: OnceLock::new(),
+            replicas: Replicas::default(),
             globals,
             threads,
             clients: Clients::default(),

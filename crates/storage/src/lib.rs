@@ -74,6 +74,8 @@ pub use catalog::{
     SessionCatalog, Stage, StageProgress, TableName, TriggerPlace, stores_alike,
 };
 pub use commit::active::{Isolation, TxnInfo};
+pub use commit::counters::LOG_PLACE;
+pub use commit::log_buffer::{LogBuffer, LogEntry, LogObject};
 pub use commit::records::Records;
 pub use commit::stages::{Change, Content, LogError, RocksLog, Stages};
 pub use commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
@@ -89,7 +91,7 @@ pub use locks::looks as interrupt_looks;
 pub use locks::{
     Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget, Owner,
 };
-pub use rocks::{Family, SortedFiles};
+pub use rocks::{Family, LogCursor, LogStore, SortedFiles};
 pub use spill::sorter::{Sorted, Sorter};
 pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};
 pub use txn::{

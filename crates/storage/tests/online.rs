@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use common::{Server, index_def, interrupt, server, table_def};
 use vaquita_storage::{
     AlterContext, Buffers, ChangedRows, DdlContext, Direction, EngineOptions, Entry, InterruptReason, Isolation, LockMode,
-    LockPolicy, Locked, Reads, RowChange, ScanOptions, Stage, Table, Transaction, TxnOptions, Validation, Version, Written, Xid,
-    check_table,
+    LockPolicy, Locked, LogBuffer, Reads, RowChange, ScanOptions, Stage, Table, Transaction, TxnOptions, Validation, Version,
+    Written, Xid, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ForeignKeyDef, MatchOption, QualifiedName, ReferentialAction};
@@ -464,7 +464,7 @@ fn a_prepared_transaction_of_a_build_that_ended_badly_leaves_nothing() {
     let server = common::open(dir);
     thread::sleep(Duration::from_millis(100));
     assert_eq!(server.catalog.leftovers().unwrap().listed.len(), 1);
-    server.engine.xa_end(&xid, true).unwrap();
+    server.engine.xa_end(&xid, true, &LogBuffer::default()).unwrap();
     assert_reclaimed(&server);
     assert_eq!(assert_sound(&server), 52);
 }

@@ -6,8 +6,8 @@
 //! 03 "select 1"                          Query   (with CLIENT_QUERY_ATTRIBUTES: 03 00 01 "select 1")
 //! 17 01000000 00 01000000 …              Execute { statement_id: 1, cursor: 0, … }
 //! ```
-//! Commands of the binlog protocol and those that MySQL has removed have a name in `caps`, and are answered as
-//! MySQL answers what it does not know: error 1047. A payload that ends too early is error 1835.
+//! Those that MySQL has removed have a name in `caps`, and are answered as MySQL answers what it does not know: error 1047. A payload that ends
+//! too early is error 1835.
 
 use crate::caps::{client, command};
 use crate::codec::{Bytes, Decoded};
@@ -34,6 +34,39 @@ pub enum Command<'a> {
     Fetch { statement_id: u32, rows_max: u32 },
     SetMultiStatements(bool),
     ResetConnection,
+    RegisterReplica(RegisterReplica<'a>),
+    BinlogDump(BinlogDump<'a>),
+}
+
+/// COM_REGISTER_SLAVE: what SHOW REPLICAS shows.
+#[derive(Debug, PartialEq)]
+pub struct RegisterReplica<'a> {
+    pub server_id: u32,
+    pub host: &'a [u8],
+    pub user: &'a [u8],
+    pub password: &'a [u8],
+    pub port: u16,
+    /// 0: this server.
+    pub source_id: u32,
+}
+
+/// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID.
+#[derive(Debug, PartialEq)]
+pub struct BinlogDump<'a> {
+    pub file: &'a [u8],
+    pub position: u64,
+    /// `dump_flags`
+    pub flags: u16,
+    pub server_id: u32,
+    /// By GTID: the set that the replica has, encoded.
+    pub known: Option<&'a [u8]>,
+}
+
+/// Flags of `BinlogDump`.
+pub mod dump_flags {
+    /// The end of the log ends the dump.
+    pub const NON_BLOCK: u16 = 1;
+    pub const HEARTBEAT_V2: u16 = 2;
 }
 
 /// COM_QUERY.
@@ -78,9 +111,37 @@ impl<'a> Command<'a> {
                 _ => return Err(ProtocolError::UnknownCommand),
             }),
             command::RESET_CONNECTION => Command::ResetConnection,
+            command::REGISTER_REPLICA => Command::RegisterReplica(decode_register_replica(bytes)?),
+            command::BINLOG_DUMP => {
+                let (position, flags, server_id) = (u64::from(bytes.u32()?), bytes.u16()?, bytes.u32()?);
+                Command::BinlogDump(BinlogDump { file: bytes.rest(), position, flags, server_id, known: None })
+            }
+            command::BINLOG_DUMP_GTID => Command::BinlogDump(decode_dump_by_gtid(bytes)?),
             _ => return Err(ProtocolError::UnknownCommand),
         })
     }
+}
+
+fn decode_register_replica(mut bytes: Bytes<'_>) -> Decoded<RegisterReplica<'_>> {
+    let server_id = bytes.u32()?;
+    let mut text = || {
+        let len = bytes.u8()?;
+        bytes.take(usize::from(len))
+    };
+    let (host, user, password) = (text()?, text()?, text()?);
+    let port = bytes.u16()?;
+    // The rank of a replica, which nothing uses.
+    bytes.skip(4)?;
+    Ok(RegisterReplica { server_id, host, user, password, port, source_id: bytes.u32()? })
+}
+
+fn decode_dump_by_gtid(mut bytes: Bytes<'_>) -> Decoded<BinlogDump<'_>> {
+    let (flags, server_id) = (bytes.u16()?, bytes.u32()?);
+    let len = bytes.u32()? as usize;
+    let file = bytes.take(len)?;
+    let position = bytes.u64()?;
+    let len = bytes.u32()? as usize;
+    Ok(BinlogDump { file, position, flags, server_id, known: Some(bytes.take(len)?) })
 }
 
 #[inline]

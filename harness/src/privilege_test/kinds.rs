@@ -99,6 +99,7 @@ kinds! {
     TableMaintenance 6 Nothing
     Flush 5 Nothing
     Reset 2 Nothing
+    PurgeLogs 2 Nothing
     ChangeSource 3 Accounts
     ChangeFilter 2 Nothing
     StartReplica 2 Nothing

@@ -78,8 +78,11 @@ pub const FLUSH: &[&str] = &[
 
 pub const RESET: &[&str] = &[
     "RESET {BINARY LOGS AND GTIDS|PERSIST|PERSIST IF EXISTS max_error_count}",
+    "RESET BINARY LOGS AND GTIDS TO 1",
     "RESET BINARY LOGS AND GTIDS, REPLICA FOR CHANNEL 'nosuch'",
 ];
+
+pub const PURGE_LOGS: &[&str] = &["PURGE BINARY LOGS {TO 'nosuch.000001'|BEFORE '2000-01-01'}"];
 
 /// Of channels that MySQL gives to others, so that none is made.
 pub const CHANGE_SOURCE: &[&str] = &[
@@ -109,7 +112,6 @@ pub const GET_DIAGNOSTICS: &[&str] = &[
 
 /// What MySQL has and this server does not carry out.
 pub const UNSUPPORTED: &[&str] = &[
-    "PURGE BINARY LOGS TO 'x'",
     "INSTALL PLUGIN x SONAME 'nosuch.so'",
     "UNINSTALL PLUGIN x",
     "{INSTALL|UNINSTALL} COMPONENT 'file://nosuch'",

@@ -14,6 +14,7 @@ mod measures;
 mod part;
 mod program;
 mod ranks;
+mod row_log;
 mod rows;
 mod server;
 mod setup;
@@ -50,6 +51,7 @@ pub use measures::Measures;
 pub use part::Part;
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
+pub use row_log::{RowChange, RowImage, RowLog, RowLogSettings, RowLogging};
 pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, LogLine, NoServer, ProcessInfo, ProfileInfo, RoutineGrantInfo, ServerInfo,
@@ -116,6 +118,8 @@ pub struct Execution<'a> {
     pub lock_wait_ms_max: u64,
     /// How long it waits for DDL on its tables.
     pub table_lock_wait: Duration,
+    /// The binary log, unless the session keeps its changes from it.
+    pub row_log: Option<RowLogging<'a>>,
     /// What EXPLAIN ANALYZE wants to know.
     pub measures: Option<&'a Measures>,
     pub(crate) memory_bytes: Cell<usize>,
@@ -138,6 +142,8 @@ pub struct Execution<'a> {
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
     early_warnings: RefCell<Vec<String>>,
     early: Cell<bool>,
+    /// What is evaluated was evaluated before, and has warned.
+    quiet: Cell<bool>,
     /// The statement changes data in strict mode: what expressions warn of is an error.
     strict: Cell<bool>,
     /// The first such error.
@@ -188,6 +194,7 @@ impl<'a> Execution<'a> {
             memory_bytes_max: store.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
+            row_log: None,
             measures: None,
             memory_bytes: Cell::new(0),
             calls: Calls::default(),
@@ -200,6 +207,7 @@ impl<'a> Execution<'a> {
             cte_rows: RefCell::new(HashMap::new()),
             early_warnings: RefCell::default(),
             early: Cell::new(false),
+            quiet: Cell::new(false),
             strict: Cell::new(false),
             raised: RefCell::new(None),
             generators: RefCell::new(HashMap::new()),
@@ -239,8 +247,19 @@ impl<'a> Execution<'a> {
         self.early.set(early);
     }
 
+    /// Evaluates once more what has warned already.
+    pub(crate) fn quietly<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        let before = self.quiet.replace(true);
+        let value = evaluate();
+        self.quiet.set(before);
+        value
+    }
+
     /// What an expression warns of.
     pub(crate) fn warn(&self, level: Level, error: Error) {
+        if self.quiet.get() {
+            return;
+        }
         if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
             self.raised.borrow_mut().get_or_insert(error);
         } else if !self.is_repeated(&error) {

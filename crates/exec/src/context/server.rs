@@ -8,7 +8,7 @@ use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{SessionCatalog, StageProgress};
-use vaquita_types::errno::{ER_TABLEACCESS_DENIED_ERROR, ER_VIEW_INVALID};
+use vaquita_types::errno::{ER_NO_BINARY_LOGGING, ER_TABLEACCESS_DENIED_ERROR, ER_VIEW_INVALID};
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
@@ -181,6 +181,22 @@ pub trait ServerInfo {
     }
     /// The last lines of the server's log, the oldest first.
     fn log_lines(&self) -> Vec<LogLine> {
+        Vec::new()
+    }
+    /// SHOW BINARY LOGS; error 1381 without a binary log.
+    fn binary_logs(&self) -> Result<Vec<Vec<Value>>> {
+        Err(Error::new(&ER_NO_BINARY_LOGGING, &[]))
+    }
+    /// SHOW BINARY LOG STATUS.
+    fn binary_log_status(&self) -> Result<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
+    /// SHOW BINLOG EVENTS: of the first file or of one, those that begin at `from` or behind it.
+    fn binlog_events(&self, _file: Option<&[u8]>, _from: u64, _skip: u64, _count: u64) -> Result<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
+    /// SHOW REPLICAS.
+    fn replicas(&self) -> Vec<Vec<Value>> {
         Vec::new()
     }
     /// SHOW REPLICA STATUS, of one channel or of all; error 3074 if there is no such channel.

@@ -17,6 +17,7 @@ use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
+use super::show_create::{Quoting, show_create_table};
 use super::{Ddl, Outcome, check_identifier};
 use crate::context::Execution;
 use crate::dml::{self, implicit_default};
@@ -74,14 +75,23 @@ impl Ddl<'_> {
         let plan = self.plan_fill(table, create, query, names)?;
         let txn = RefCell::new(self.transaction());
         txn.borrow_mut().begin_statement(Reads::Many);
+        let log = self.log.filter(|_| !table.def.options.temporary);
+        if let Some(log) = log {
+            let quoting = Quoting::new(self.session.sql_mode(), true);
+            log.begin(&mut txn.borrow_mut(), &table.def.database, &show_create_table(&table.def, None, quoting))?;
+        }
         let mut statement =
             Execution::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
         (statement.server, statement.functions) = (self.server, self.functions);
         (statement.lock_wait_ms_max, statement.table_lock_wait) = (self.lock_wait_ms_max, self.context.wait);
+        statement.row_log = log.and_then(|log| log.rows());
         let changed = dml::run(&plan, &statement)?;
         drop(statement);
         let mut txn = txn.into_inner();
         txn.end_statement();
+        if let Some(log) = log {
+            log.end(&mut txn)?;
+        }
         self.catalog.finish_table(&mut txn, &table.def.database, &table.def.name)?;
         kill_point("create-select.filled");
         txn.commit_wait()?;

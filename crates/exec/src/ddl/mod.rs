@@ -54,7 +54,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
-use crate::context::{Functions, ServerInfo, SessionEnv};
+use crate::context::{Functions, RowLogging, ServerInfo, SessionEnv};
 use crate::system::{is_system_database, statements, table};
 use vaquita_plan::data_type::{check_charset, choose_collation};
 
@@ -108,6 +108,19 @@ pub struct Ddl<'a> {
     pub functions: &'a dyn Functions,
     pub lock_wait_ms_max: u64,
     pub context: DdlContext,
+    /// What the binary log is told of a table that is made of a query.
+    pub log: Option<&'a dyn FillLog>,
+}
+
+/// The log of CREATE TABLE … SELECT: the table and its rows are one transaction.
+pub trait FillLog {
+    fn rows(&self) -> Option<RowLogging<'_>>;
+
+    /// The table is made by this statement; its rows follow.
+    fn begin(&self, txn: &mut Transaction, database: &str, create: &str) -> Result<()>;
+
+    /// All rows are told.
+    fn end(&self, txn: &mut Transaction) -> Result<()>;
 }
 
 impl<'a> Ddl<'a> {

@@ -216,19 +216,25 @@ fn pick(row: Row, picked: &[usize]) -> Row {
 
 /// LIMIT of SHOW WARNINGS.
 fn limited(rows: Vec<Row>, limit: Option<&Limit>, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
-    let Some(limit) = limit else { return Ok(rows) };
-    let number = |expr: &vaquita_parser::ast::Expr| -> Result<usize> {
+    let (offset, count) = limits(limit, cx)?;
+    let places = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    Ok(rows.into_iter().skip(places(offset)).take(places(count)).collect())
+}
+
+/// How many rows are left out, and how many are shown at most.
+fn limits(limit: Option<&Limit>, cx: &ShowContext<'_>) -> Result<(u64, u64)> {
+    let Some(limit) = limit else { return Ok((0, u64::MAX)) };
+    let number = |expr: &vaquita_parser::ast::Expr| -> Result<u64> {
         let bound = cx.bind(|plan| bind::bind_scalar(expr, plan))?;
         let value = bound.eval(&cx.statement.cx(&[], None))?.into_owned();
         Ok(match value {
-            Value::Int(n) => usize::try_from(n).unwrap_or(0),
-            Value::UInt(n) => usize::try_from(n).unwrap_or(usize::MAX),
+            Value::Int(n) => u64::try_from(n).unwrap_or(0),
+            Value::UInt(n) => n,
             _ => 0,
         })
     };
     let offset = limit.offset.as_ref().map(number).transpose()?.unwrap_or(0);
-    let count = number(&limit.count)?;
-    Ok(rows.into_iter().skip(offset).take(count).collect())
+    Ok((offset, number(&limit.count)?))
 }
 
 /// The text of ENUM columns of system tables, which SHOW has as strings.

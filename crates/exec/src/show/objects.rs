@@ -3,14 +3,14 @@
 use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_REPLICA_MULTIPLE_CHANNELS_CMD,
-    ER_SP_DOES_NOT_EXIST, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TRG_DOES_NOT_EXIST,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_REPLICA_MULTIPLE_CHANNELS_CMD, ER_SP_DOES_NOT_EXIST,
+    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TRG_DOES_NOT_EXIST,
 };
 use vaquita_types::schema::{ObjectKind, Trigger};
 use vaquita_types::{Error, Result, Value};
 
 use super::profiles;
-use super::{Listing, ShowContext, ShowResult};
+use super::{Listing, ShowContext, ShowResult, limits};
 use crate::ddl::show_create::Quoting;
 use crate::system;
 
@@ -42,8 +42,8 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
         }
         Show::Profile { types, query, limit } => return profiles::profile(types, *query, limit.as_ref(), cx),
         Show::Profiles => profiles::profiles(cx),
-        Show::BinaryLogs => return Err(Error::new(&ER_NO_BINARY_LOGGING, &[])),
-        Show::BinaryLogStatus => Listing::new("BINARY LOG STATUS"),
+        Show::BinaryLogs => Listing::with_rows("BINARY LOGS", cx.statement.server.binary_logs()?),
+        Show::BinaryLogStatus => Listing::with_rows("BINARY LOG STATUS", cx.statement.server.binary_log_status()?),
         Show::BinlogEvents { relay: true, channel, .. } => {
             // There is no relay log, but there may be no such channel, or several.
             let channels = cx.statement.server.replica_status(channel.as_deref())?;
@@ -52,8 +52,12 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             }
             Listing::new("BINLOG EVENTS")
         }
-        Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),
-        Show::Replicas { old_names } => worded(Listing::new("REPLICAS"), *old_names),
+        Show::BinlogEvents { log, from, limit, .. } => {
+            let (skip, count) = limits(limit.as_ref(), cx)?;
+            let rows = cx.statement.server.binlog_events(log.as_deref(), from.unwrap_or(0), skip, count)?;
+            Listing::with_rows("BINLOG EVENTS", rows)
+        }
+        Show::Replicas { old_names } => worded(Listing::with_rows("REPLICAS", cx.statement.server.replicas()), *old_names),
         Show::ReplicaStatus { old_names, channel } => {
             let rows = cx.statement.server.replica_status(channel.as_deref())?;
             worded(Listing::with_rows("REPLICA STATUS", rows), *old_names)

@@ -136,7 +136,7 @@ impl World {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
         let touched = Touched::Keys(vec![key_hash(key.as_bytes())]);
-        self.submit(CommitRequest { records, touched, files: None, counters, owner: Some(owner), held })
+        self.submit(CommitRequest { records, touched, files: None, counters, log: Vec::new(), owner: Some(owner), held })
     }
 
     /// The same by a file.
@@ -144,7 +144,15 @@ impl World {
         let mut files = SortedFiles::default();
         files.add_first([(key.as_bytes(), Some(&[value][..]))].into_iter()).expect("memory does not fail");
         let (records, counters) = (Records::with_capacity(0), Vec::new());
-        self.submit(CommitRequest { records, touched: Touched::Any, files: Some(files), counters, owner: Some(owner), held })
+        self.submit(CommitRequest {
+            records,
+            touched: Touched::Any,
+            files: Some(files),
+            counters,
+            log: Vec::new(),
+            owner: Some(owner),
+            held,
+        })
     }
 
     fn submit(&self, request: CommitRequest) -> Result<()> {

@@ -35,12 +35,13 @@ pub fn disk_full_error(file: &dyn Display) -> Error {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
 pub enum Family {
-    Data,
-    Catalog,
+    Data = 0,
+    Catalog = 1,
+    Log = 2,
 }
 
-pub const CATALOG_FAMILY_ID: u32 = 1;
 /// Sequence number and count, see `commit::records`.
 const HEADER_BYTES: usize = 12;
 
@@ -153,7 +154,7 @@ impl Db {
         while let Some(tag) = rest.byte() {
             let family = if tag >= 4 { Family::Catalog } else { Family::Data };
             if tag >= 4 {
-                assert_eq!(rest.varint(), CATALOG_FAMILY_ID);
+                assert_eq!(rest.varint(), Family::Catalog as u32);
             }
             let key = rest.slice();
             assert!(sync, "not synced");

@@ -154,6 +154,7 @@ pub enum Statement {
     TableMaintenance(TableMaintenance),
     Flush(Flush),
     Reset(Vec<ResetOption>),
+    PurgeLogs(PurgeLogs),
     ChangeSource(Box<ChangeSource>),
     ChangeFilter(Box<ChangeFilter>),
     StartReplica(Box<RunReplica>),

@@ -184,6 +184,8 @@ pub struct Step {
     pub instruction: Instruction,
     /// Whose handlers see what goes wrong here.
     pub scope: usize,
+    /// Of a statement that commits itself, as it was written: the binary log has it.
+    pub text: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Statements about channels of replication. Options have their names as MySQL writes them today, in whichever vocabulary they were given.
 
 use super::account::UserName;
+use super::expr::Expr;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeSource {
@@ -46,9 +47,12 @@ pub struct ResetReplica {
 /// What stands in a list behind RESET.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResetOption {
-    BinaryLogsAndGtids,
+    BinaryLogsAndGtids {
+        /// The number of the first file.
+        first: Option<u64>,
+    },
     Replica(ResetReplica),
-    /// PERSIST, and MASTER, which MySQL 9 does not know.
+    /// PERSIST.
     Other(String),
 }
 
@@ -72,4 +76,11 @@ pub enum GivenFilter {
     WildIgnoreTable(Vec<Vec<u8>>),
     /// The source's database and ours.
     RewriteDb(Vec<(String, String)>),
+}
+
+/// PURGE BINARY LOGS: the files before one, or those that were not written since.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PurgeLogs {
+    To(Vec<u8>),
+    Before(Expr),
 }

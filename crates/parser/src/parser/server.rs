@@ -138,10 +138,12 @@ impl Parser<'_> {
         const OPTIONS: [Kw; 5] = [Kw::MASTER, Kw::BINARY, Kw::REPLICA, Kw::SLAVE, Kw::PERSIST];
         let kw = self.expect_any(&OPTIONS)?;
         Ok(match kw {
-            Kw::MASTER => ResetOption::Other("MASTER".to_string()),
-            Kw::BINARY => {
-                self.expect_all(&[Kw::LOGS, Kw::AND, Kw::GTIDS])?;
-                ResetOption::BinaryLogsAndGtids
+            Kw::MASTER | Kw::BINARY => {
+                // MASTER was the word before MySQL 8.2, and is MariaDB's.
+                if kw == Kw::BINARY {
+                    self.expect_all(&[Kw::LOGS, Kw::AND, Kw::GTIDS])?;
+                }
+                ResetOption::BinaryLogsAndGtids { first: if self.eat(Kw::TO) { Some(self.number()?) } else { None } }
             }
             Kw::PERSIST => {
                 self.if_exists()?;
@@ -156,6 +158,16 @@ impl Parser<'_> {
             }
             _ => ResetOption::Replica(self.reset_replica_option()?),
         })
+    }
+
+    pub(super) fn purge_logs(&mut self) -> Result<Statement> {
+        self.bump();
+        self.expect_any(&[Kw::BINARY, Kw::MASTER])?;
+        self.expect(Kw::LOGS)?;
+        Ok(Statement::PurgeLogs(match self.expect_any(&[Kw::TO, Kw::BEFORE])? {
+            Kw::TO => PurgeLogs::To(self.string()?),
+            _ => PurgeLogs::Before(self.expr()?),
+        }))
     }
 
     pub(super) fn lock_or_unlock(&mut self, kw: Kw) -> Result<Statement> {

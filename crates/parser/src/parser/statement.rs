@@ -70,6 +70,7 @@ impl Parser<'_> {
             Kw::FLUSH => self.flush(),
             Kw::LOCK | Kw::UNLOCK => self.lock_or_unlock(kw),
             Kw::RESET => self.reset(),
+            Kw::PURGE => self.purge_logs(),
             Kw::XA => self.xa(),
             Kw::HELP => {
                 self.bump();
@@ -98,7 +99,7 @@ impl Parser<'_> {
     fn unsupported_statement(&mut self, kw: Kw) -> Result<Statement> {
         let second = self.peek();
         let known = match kw {
-            Kw::BINLOG | Kw::CACHE | Kw::CHANGE | Kw::CLONE | Kw::IMPORT | Kw::INSTALL | Kw::PURGE | Kw::STOP | Kw::UNINSTALL => {
+            Kw::BINLOG | Kw::CACHE | Kw::CHANGE | Kw::CLONE | Kw::IMPORT | Kw::INSTALL | Kw::STOP | Kw::UNINSTALL => {
                 second != Tok::Eof
             }
             _ => false,
@@ -107,7 +108,7 @@ impl Parser<'_> {
             return self.fail();
         }
         let what = match second {
-            Tok::Kw(next) if !matches!(kw, Kw::PURGE | Kw::BINLOG) => {
+            Tok::Kw(next) if kw != Kw::BINLOG => {
                 format!("{} {}", kw.as_str(), next.as_str())
             }
             _ => kw.as_str().to_string(),

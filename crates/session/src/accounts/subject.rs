@@ -9,8 +9,8 @@ use vaquita_exec::system::{self, statements};
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
     AlterAction, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData,
-    LoadDuplicate, MaintenanceKind, Name, PartitionAction, ProgramKind, SetItem, Show, Statement as Ast, TableElement,
-    TableMaintenance, TableOption, VarScope, Xa,
+    LoadDuplicate, MaintenanceKind, Name, PartitionAction, ProgramKind, ResetOption, SetItem, Show, Statement as Ast,
+    TableElement, TableMaintenance, TableOption, VarScope, Xa,
 };
 use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
@@ -93,7 +93,13 @@ impl Subject<'_> {
             Ast::Show(show) => self.show(show),
             Ast::Set(items) => items.iter().try_for_each(|item| self.set(item)),
             Ast::Flush(flush) => self.flush(flush),
+            Ast::Reset(options) if options.iter().any(|option| matches!(option, ResetOption::BinaryLogsAndGtids { .. })) => {
+                // MySQL asks twice.
+                self.global(p::RELOAD, &["FLUSH_TABLES"], "RELOAD or FLUSH_TABLES")?;
+                self.global(p::RELOAD, &[], "RELOAD")
+            }
             Ast::Reset(_) | Ast::ResetReplica(_) => self.global(p::RELOAD, &[], "RELOAD"),
+            Ast::PurgeLogs(_) => self.global(p::SUPER, &["BINLOG_ADMIN"], "SUPER or BINLOG_ADMIN"),
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
             Ast::LockInstance | Ast::UnlockInstance => self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN"),
             Ast::Xa(Xa::Recover { .. }) => {
@@ -440,6 +446,11 @@ impl Subject<'_> {
         self.global(p::SUPER, &["REPLICATION_SLAVE_ADMIN"], "SUPER or REPLICATION_SLAVE_ADMIN")
     }
 
+    /// The commands of the protocol that replicas have.
+    pub fn may_read_the_log(&self) -> Result<()> {
+        self.global(p::REPLICATION_SLAVE, &[], "REPLICATION SLAVE")
+    }
+
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
@@ -499,7 +510,7 @@ impl Subject<'_> {
             Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus { .. } => {
                 self.global(p::SUPER | p::REPLICATION_CLIENT, &[], REPLICATION)
             }
-            Show::Replicas { .. } | Show::BinlogEvents { .. } => self.global(p::REPLICATION_SLAVE, &[], "REPLICATION SLAVE"),
+            Show::Replicas { .. } | Show::BinlogEvents { .. } => self.may_read_the_log(),
             _ => Ok(()),
         }
     }

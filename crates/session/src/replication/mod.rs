@@ -327,9 +327,9 @@ impl Channels {
         Ok(())
     }
 
-    /// SET GLOBAL gtid_purged: what counts as executed from now on. Without a binary log all that is executed is purged: a set must have what
-    /// is there, one with `+` must not.
-    pub fn purge(&self, catalog: &Catalog, given: &GtidSet, is_added: bool) -> Result<()> {
+    /// SET GLOBAL gtid_purged: what counts as executed from now on. `logged` is in the binary log: a set must have all else that is executed and
+    /// nothing of the log, one with `+` nothing that is there.
+    pub fn purge(&self, catalog: &Catalog, given: &GtidSet, is_added: bool, logged: &GtidSet) -> Result<()> {
         let refused = |why: &str| Err(Error::new(&ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, &[&why]));
         let channels = self.channels.read();
         let mut retained = self.retained.lock();
@@ -338,8 +338,15 @@ impl Channels {
         if is_added && given.subtract(&executed) != *given {
             return refused("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED");
         }
+        executed = executed.subtract(logged);
         if !is_added && !executed.is_subset_of(given) {
             return refused("the new value must be a superset of the old value");
+        }
+        if given.subtract(logged) != *given {
+            return refused(match is_added {
+                true => "the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED",
+                false => "the new value must not overlap with @@GLOBAL.GTID_EXECUTED - @@GLOBAL.GTID_PURGED",
+            });
         }
         let mut all = retained.clone();
         all.union(given);

@@ -48,6 +48,7 @@ impl Session {
         let made = by.random.rows(self.env.connection_collation());
         self.locked.end_ddl();
         let changed = changed.unwrap_or_else(|| Ok(Vec::new()))?;
+        self.tell_accounts(ast)?;
         if let Ast::AlterUser(alter) = ast
             && matches!(alter.options.password_expire, Some(PasswordExpire::Now))
             && alter.users.iter().any(|user| self.access.is_own(&user.name))
@@ -70,7 +71,8 @@ impl Session {
         let done = self.server.accounts().set_password(set, &by);
         let made = by.random.rows(self.env.connection_collation());
         self.locked.end_ddl();
-        Some(done.and_then(|()| self.put_passwords(made, exchange)))
+        let told = done.and_then(|()| self.tell_password(set));
+        Some(told.and_then(|()| self.put_passwords(made, exchange)))
     }
 
     /// SHOW CREATE USER: the name of its column and the statement.

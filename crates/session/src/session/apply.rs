@@ -102,7 +102,14 @@ impl Session {
 
     /// Undoes what was applied since the last commit.
     pub fn abandon_applying(&mut self) {
+        self.pass_applied();
+        self.undo_applying();
+    }
+
+    /// The same of a transaction that ends all the same, empty.
+    pub fn undo_applying(&mut self) {
         self.note = None;
+        self.forget_told();
         self.transaction.abandon();
         self.client.interrupt.clear();
     }

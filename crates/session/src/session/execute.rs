@@ -98,6 +98,13 @@ impl Session {
         }
         // What neither locks nor changes meets no conflict.
         let changes = vaquita_exec::query::changes(plan);
+        if changes && !self.env.settings.log.next.is_free() {
+            match self.passes_over() {
+                Ok(false) => {}
+                Ok(true) => return self.succeed(&Done::nothing(), exchange),
+                Err(error) => return self.fail(&error, exchange),
+            }
+        }
         if !matches!(plan, Plan::Query(_)) {
             self.client.note_change();
         }
@@ -172,7 +179,7 @@ impl Session {
         }
         self.transaction.storage().end_statement();
         if calls && !self.transaction.is_open() && !self.transaction.is_read_only() {
-            if let Err(error) = self.admit_commit() {
+            if let Err(error) = self.admit_commit().and_then(|()| self.tell_commit()) {
                 self.rollback_transaction();
                 return Err(error);
             }
@@ -307,6 +314,7 @@ impl Session {
         statement.functions = server;
         statement.lock_wait_ms_max = self.env.settings.lock_wait.as_millis() as u64;
         statement.table_lock_wait = self.env.settings.metadata_lock_wait;
+        statement.row_log = self.row_logging();
         statement
     }
 
@@ -331,7 +339,7 @@ impl Session {
 
     /// Commits the transaction and answers `done` when it is durable.
     pub(super) fn commit_then(&mut self, done: Done, exchange: &mut Exchange<'_>) -> Flow {
-        if let Err(error) = self.admit_commit() {
+        if let Err(error) = self.admit_commit().and_then(|()| self.tell_commit()) {
             self.rollback_transaction();
             return self.fail(&error, exchange);
         }

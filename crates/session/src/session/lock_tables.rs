@@ -207,7 +207,7 @@ fn name_of(table: &vaquita_types::schema::TableRef) -> TableName {
 }
 
 /// The tables that DDL names and that exist before it.
-fn tables_of(ast: &Ast) -> Vec<&Name> {
+pub(super) fn tables_of(ast: &Ast) -> Vec<&Name> {
     match ast {
         Ast::AlterTable(alter) => match alter.actions.as_slice() {
             [AlterAction::Partition(PartitionAction::Exchange { table, .. })] => vec![&alter.name, table],

@@ -55,6 +55,9 @@ impl Session {
                 if options.iter().any(|option| option == "USER_RESOURCES") {
                     self.server.accounts().forget_usage();
                 }
+                if options.iter().any(|option| matches!(&option[..], "LOGS" | "BINARY LOGS")) {
+                    self.rotate_logs()?;
+                }
                 Ok(Done::nothing())
             }
         }

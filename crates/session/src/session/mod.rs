@@ -19,6 +19,8 @@ mod explain;
 mod file;
 mod handler;
 mod lock_tables;
+mod log_statements;
+mod logging;
 mod maintain;
 mod named;
 mod observed;
@@ -81,6 +83,7 @@ pub struct Session {
     event: observed::RunningEvent,
     /// Written by the commit of the statement that runs, if an applier runs it.
     note: Option<Arc<CommitNote>>,
+    logging: logging::Logging,
 }
 
 /// What a client may do beyond what its account may.
@@ -130,6 +133,7 @@ impl Session {
             pending: None,
             event: observed::RunningEvent::default(),
             note: None,
+            logging: logging::Logging::default(),
         }
     }
 
@@ -294,6 +298,7 @@ impl Session {
     }
 
     pub fn close(&mut self) {
+        self.server.replicas.forget(self.client.id);
         self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();

@@ -1,6 +1,6 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
-use vaquita_exec::ddl::{Ddl, Outcome};
+use vaquita_exec::ddl::{Ddl, FillLog, Outcome};
 use vaquita_parser::ast::{self, AccessMode, Library, ProgramKind, SetItem};
 use vaquita_parser::printer::Style;
 use vaquita_parser::statement_kind::Class;
@@ -17,6 +17,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
+use super::logging::CreatedTable;
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use crate::answer::Flow;
@@ -31,6 +32,17 @@ use crate::variables::settings::{Completion, Settings};
 impl Session {
     pub(super) fn other_statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
         if let Err(error) = self.admit_kind(StatementKind::of(ast)) {
+            return self.fail(&error, exchange);
+        }
+        let changes = StatementKind::of(ast).facts().changes_shared_schema;
+        if changes && !self.env.settings.log.next.is_free() {
+            match self.passes_over() {
+                Ok(false) => {}
+                Ok(true) => return self.succeed(&Done::nothing(), exchange),
+                Err(error) => return self.fail(&error, exchange),
+            }
+        }
+        if let Err(error) = self.begin_logged(ast) {
             return self.fail(&error, exchange);
         }
         let done = match ast {
@@ -107,7 +119,8 @@ impl Session {
                 .or_else(|| self.ddl(other, exchange))
                 .unwrap_or_else(|| Err(self.refusal(other))),
         };
-        let done = self.close_handlers(ast).and(done);
+        let logged = self.end_logged(done.is_ok());
+        let done = self.close_handlers(ast).and(done).and_then(|done| logged.map(|()| done));
         self.conclude(done, exchange)
     }
 
@@ -169,6 +182,11 @@ impl Session {
                 return Some(Err(error));
             }
         }
+        if matches!(ast, Ast::CreateTable(create) if create.select.is_some() && !create.temporary)
+            && matches!(outcome, Some(Ok(_)))
+        {
+            self.use_next_gtid();
+        }
         let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
@@ -209,7 +227,9 @@ impl Session {
                 Style { charset: None, cast_charset: Some(vaquita_types::charset::charset(collation).name), unqualified: false };
             self.with_plan_context(|context| define_view(name, query, style, context))
         };
+        let log = self.log().map(|log| CreatedTable { session: self, log });
         f(&Ddl {
+            log: log.as_ref().map(|log| log as &dyn FillLog),
             definer: &definer,
             may_change_what_is_of: &|definer| self.access.may_change_what_is_of(definer),
             has_account: &|definer| self.access.account_exists(definer),

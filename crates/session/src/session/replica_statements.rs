@@ -1,4 +1,5 @@
-//! CHANGE REPLICATION SOURCE TO, CHANGE REPLICATION FILTER, START, STOP and RESET REPLICA.
+//! CHANGE REPLICATION SOURCE TO, CHANGE REPLICATION FILTER, START, STOP and RESET REPLICA; what they do with the binary log is
+//! `log_statements`'.
 //!
 //! Each takes the channels that it means one after the other, under their `operation` (`crate::replication`, CHANNEL-4). Starting and ending
 //! threads blocks, which the pool is told.
@@ -36,6 +37,7 @@ impl Session {
             Ast::Reset(options) if !options.iter().any(|option| matches!(option, ResetOption::Other(_))) => {
                 self.reset_list(options)
             }
+            Ast::PurgeLogs(purge) => self.purge_logs(purge),
             _ => return None,
         };
         Some(done.map(|()| Done::nothing()))
@@ -271,12 +273,7 @@ impl Session {
     fn reset_list(&mut self, options: &[ResetOption]) -> Result<()> {
         options.iter().try_for_each(|option| match option {
             ResetOption::Replica(reset) => self.reset_replica(reset),
-            ResetOption::BinaryLogsAndGtids => {
-                let server = &self.server;
-                let mut forgotten = Ok(());
-                server.blocking(&mut || forgotten = server.replication.forget_executed(&server.catalog));
-                forgotten
-            }
+            ResetOption::BinaryLogsAndGtids { first } => self.reset_logs(*first),
             ResetOption::Other(_) => Ok(()),
         })
     }

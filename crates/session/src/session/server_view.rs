@@ -47,6 +47,22 @@ impl ServerInfo for ServerView<'_> {
         self.env.variables(scope == VariableScope::Global)
     }
 
+    fn binary_logs(&self) -> Result<Vec<Vec<Value>>> {
+        crate::log_shown::logs(self.server)
+    }
+
+    fn binary_log_status(&self) -> Result<Vec<Vec<Value>>> {
+        crate::log_shown::status(self.server)
+    }
+
+    fn binlog_events(&self, file: Option<&[u8]>, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
+        crate::log_shown::events(self.server, file, from, skip, count)
+    }
+
+    fn replicas(&self) -> Vec<Vec<Value>> {
+        crate::log_shown::replicas(self.server)
+    }
+
     fn replica_status(&self, channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
         let skip = registry().find("sql_replica_skip_counter").map_or(Value::UInt(0), |def| self.server.globals.get(def));
         crate::replication::status_rows(&self.server.replication, channel, &skip)

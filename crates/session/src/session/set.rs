@@ -12,14 +12,18 @@ use vaquita_plan::visit::calls_stored;
 use vaquita_storage::Isolation;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
-    ER_LOCAL_VARIABLE, ER_NO_DEFAULT, ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
-    ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON,
+    ER_CANT_SET_GTID_NEXT_TO_AUTOMATIC_TAGGED_WHEN_GTID_MODE_IS_OFF, ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF,
+    ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_GTID_NEXT_TAG_GTID_MODE_OFF, ER_INCORRECT_GLOBAL_LOCAL_VAR,
+    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_LOCAL_VARIABLE, ER_MALFORMED_GTID_SPECIFICATION, ER_NO_DEFAULT,
+    ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_VARIABLE_IS_READONLY, ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::execute::Done;
+use crate::binary_log_commits::GtidNext;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
@@ -274,6 +278,7 @@ impl SetRules<'_> {
             return Ok(Assignment::Global(Globally { def, value, keep, default }));
         }
         self.access.may_set(def, default, value != now)?;
+        let value = self.for_log(def, value)?;
         match def.var.map(Var::canonical) {
             // Without SESSION these are for the next transaction alone.
             Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
@@ -281,6 +286,37 @@ impl SetRules<'_> {
                 self.next_transaction(None, Some(value != Value::Int(0)))
             }
             _ => Ok(Assignment::Session { def, value }),
+        }
+    }
+
+    /// What the next transaction is in the binary log: `gtid_next` as it is shown, and neither it nor `sql_log_bin` within a transaction.
+    fn for_log(&self, def: &'static Def, value: Value) -> Result<Value> {
+        match def.var {
+            Some(Var::SqlLogBin) if self.in_transaction => {
+                Err(Error::new(&ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, &[]))
+            }
+            Some(Var::GtidNext) => {
+                let given = def.show(&value);
+                let next = GtidNext::parse(&given).ok_or_else(|| Error::new(&ER_MALFORMED_GTID_SPECIFICATION, &[&given]))?;
+                if self.in_transaction {
+                    return Err(Error::new(&ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION, &[&def.name]));
+                }
+                let mode = registry().find("gtid_mode").map(|def| def.show(&self.server.globals.get(def)));
+                match (&next, mode.as_deref()) {
+                    (GtidNext::Given(gtid), Some("OFF")) if gtid.tag.is_empty() => {
+                        Err(Error::new(&ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF, &[]))
+                    }
+                    (GtidNext::Given(_), Some("OFF")) => Err(Error::new(&ER_GTID_NEXT_TAG_GTID_MODE_OFF, &[])),
+                    (GtidNext::Tagged(_), Some("OFF" | "OFF_PERMISSIVE")) => {
+                        Err(Error::new(&ER_CANT_SET_GTID_NEXT_TO_AUTOMATIC_TAGGED_WHEN_GTID_MODE_IS_OFF, &[]))
+                    }
+                    (GtidNext::Anonymous, Some("ON")) => {
+                        Err(Error::new(&ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON, &[]))
+                    }
+                    _ => Ok(next.to_string().into()),
+                }
+            }
+            _ => Ok(value),
         }
     }
 
@@ -333,7 +369,11 @@ impl Globally {
         if let (GTID_PURGED, Value::Bytes(given)) = (def.name, &value) {
             // `check` has parsed it.
             let (set, is_added) = purged_gtids(given).unwrap_or_default();
-            return server.replication.purge(&server.catalog, &set, is_added);
+            server.replication.purge(&server.catalog, &set, is_added, &server.logged()?)?;
+            if let Some(log) = server.open_log() {
+                log.add_executed(&set)?;
+            }
+            return Ok(());
         }
         if keep != Keep::Running {
             let kept = if default { None } else { Some(&value) };

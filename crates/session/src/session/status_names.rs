@@ -37,8 +37,6 @@ pub const ZEROS: &[&str] = &[
     "Com_install_component",
     "Com_install_plugin",
     "Com_preload_keys",
-    "Com_purge",
-    "Com_purge_before_date",
     "Com_set_resource_group",
     "Com_show_create_library",
     "Com_show_create_masking_policy",

@@ -16,7 +16,7 @@ use crate::variables::settings::Completion;
 impl Session {
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
         self.transaction.refuse_commit_of_branch()?;
-        if let Err(error) = self.admit_commit() {
+        if let Err(error) = self.admit_commit().and_then(|()| self.tell_commit()) {
             self.rollback_transaction();
             return Err(error);
         }

@@ -51,6 +51,7 @@ impl Session {
     fn xa_prepare(&mut self, xid: &Xid) -> Result<Done> {
         self.transaction.expect_branch(&[BranchState::Idle], xid)?;
         self.wait_for_commits()?;
+        self.tell_branch(xid, false)?;
         let note = self.ending_transaction(TransactionState::Committed);
         let prepared = self.transaction.prepare_branch();
         self.transaction_over(note);
@@ -66,6 +67,7 @@ impl Session {
         }
         self.transaction.expect_branch(&[BranchState::Idle], xid)?;
         self.wait_for_commits()?;
+        self.tell_branch(xid, true)?;
         let note = self.ending_transaction(TransactionState::Committed);
         let committed = match self.admit_commit() {
             Ok(()) => self.transaction.commit_branch(),
@@ -93,7 +95,8 @@ impl Session {
     fn end_prepared(&mut self, xid: &Xid, commit: bool) -> Result<Done> {
         self.transaction.refuse_unless_outside()?;
         self.locked.admit_commit(self.env.settings.metadata_lock_wait)?;
-        self.server.engine.xa_end(xid, commit).map(|()| Done::nothing())
+        let told = self.told_of_prepared(xid, commit)?;
+        self.server.engine.xa_end(xid, commit, &told).map(|()| Done::nothing())
     }
 
     fn xa_recover(&self, convert_xid: bool) -> (Vec<OutputColumn>, Vec<Vec<Value>>) {

@@ -19,6 +19,8 @@ pub struct Globals {
     /// One change at a time.
     changing: Mutex<()>,
     numbers: [AtomicU64; Var::COUNT],
+    /// How often a value was changed.
+    changes: AtomicU64,
 }
 
 const PERSISTED: &str = "variable/";
@@ -36,6 +38,7 @@ impl Globals {
             values: RwLock::new(Arc::new(values)),
             changing: Mutex::new(()),
             numbers: std::array::from_fn(|_| AtomicU64::new(0)),
+            changes: AtomicU64::new(0),
         };
         for row in LIVE {
             globals.note_number(row.var, &globals.get(registry().of(row.var)));
@@ -67,6 +70,12 @@ impl Globals {
 
     pub fn get(&self, def: &Def) -> Value {
         self.values.read().get(def.id).cloned().unwrap_or_default()
+    }
+
+    /// Grows with each change of a value, for who keeps what follows from some.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// The integer value of a variable that acts; ON is 1.
@@ -113,6 +122,7 @@ impl Globals {
         }
         values[def.id] = value;
         *self.values.write() = Arc::new(values);
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::settings::{
     Completion, Settings, TrackTransaction, is_on, isolation_of, microseconds, needs_reading, number, results_collation, size,
     timestamp_us, word, zone,
 };
+use super::settings::{gtid_next, row_image};
 use super::sql_mode_bits;
 use Kept::{AsValue, ForPlans, ForRuns, ForSession, ForTransactions};
 
@@ -56,6 +57,8 @@ live! {
     Autocommit "autocommit" ForTransactions(|s, v| s.autocommit = is_on(v)), "ON commits each statement by itself. Turning it on commits the open transaction.";
     AutomaticSpPrivileges "automatic_sp_privileges" AsValue, "ON grants EXECUTE and ALTER ROUTINE to who creates a routine, and takes what was granted on it from everybody when it is dropped.";
     BindAddress "bind_address" AsValue, "Address to listen on.";
+    BinlogRowImage "binlog_row_image" ForSession(|s, v| s.log.image = row_image(word(v))), "The columns of changed rows that the binary log has: all (FULL), those that identify the row and those that changed (MINIMAL), or all but BLOBs that are not needed (NOBLOB).";
+    BinlogRowsQueryLogEvents "binlog_rows_query_log_events" ForSession(|s, v| s.log.rows_query = is_on(v)), "ON adds the text of the statement to its rows in the binary log.";
     BlockEncryptionMode "block_encryption_mode" ForRuns(|s, v| s.block_encryption = word(v).to_ascii_lowercase().into()), "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
     CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";
     CharacterSetConnection "character_set_connection" AsValue, "The character set of string literals and of numbers made strings.";
@@ -80,6 +83,7 @@ live! {
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
     ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
     GeneratedRandomPasswordLength "generated_random_password_length" AsValue, "Characters of the passwords that IDENTIFIED BY RANDOM PASSWORD makes.";
+    GtidNext "gtid_next" ForSession(|s, v| s.log.next = gtid_next(word(v))), "The GTID of the session's next transaction: AUTOMATIC, ANONYMOUS, or one that is given.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" AsValue, "The same as last_insert_id.";
@@ -91,6 +95,7 @@ live! {
     InteractiveTimeout "interactive_timeout" AsValue, "Seconds of silence after which an interactive client is disconnected: its wait_timeout at login.";
     LastInsertId "last_insert_id" AsValue, "What LAST_INSERT_ID() returns.";
     LcTimeNames "lc_time_names" ForSession(|s, v| s.set_time_names(word(v))), "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
+    LogBin "log_bin" AsValue, "ON keeps a binary log of all changes, for replicas and for point-in-time recovery.";
     LogBinTrustFunctionCreators "log_bin_trust_function_creators" AsValue, "ON makes functions that do not say what they read (1418).";
     MaxSpRecursionDepth "max_sp_recursion_depth" AsValue, "How often a procedure may be inside itself before error 1456.";
     LocalInfile "local_infile" AsValue, "ON allows LOAD DATA LOCAL.";
@@ -118,12 +123,14 @@ live! {
     RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";
     RestrictFkOnNonStandardKey "restrict_fk_on_non_standard_key" ForRuns(|s, v| s.unique_parents = is_on(v)), "OFF lets new foreign keys refer to columns that begin an index without being a unique key (warning 6124).";
     SecureFilePriv "secure_file_priv" AsValue, "The directory of the files that LOAD DATA and SELECT INTO OUTFILE may use; empty for every one, NULL for none.";
+    ServerId "server_id" AsValue, "What tells this server from others that replicate from it or that it replicates from.";
     SessionTrackSchema "session_track_schema" ForSession(|s, v| s.track.schema = is_on(v)), "Tell the client when its default database changes.";
     SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";
     SessionTrackSystemVariables "session_track_system_variables" ForSession(|s, v| s.track.set_variables(word(v))), "Variables whose changes the client is told; * for all.";
     SessionTrackTransactionInfo "session_track_transaction_info" ForSession(|s, v| s.track.transaction = TrackTransaction::of(word(v))), "Tell the client the state of its transaction, or also the statements that would begin it again.";
     Socket "socket" AsValue, "Unix socket; vaquita.sock in datadir by default.";
     SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
+    SqlLogBin "sql_log_bin" ForSession(|s, v| s.log.on = is_on(v)), "OFF keeps the session's changes out of the binary log.";
     SqlMode "sql_mode" ForPlans(|s, v| s.sql_mode = sql_mode_bits(word(v))), "How strictly statements and values are read.";
     SqlNotes "sql_notes" ForSession(|s, v| s.notes = is_on(v)), "OFF keeps no notes among the warnings.";
     SqlQuoteShowCreate "sql_quote_show_create" ForRuns(|s, v| s.quotes_show_create = is_on(v)), "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
@@ -140,6 +147,7 @@ live! {
     TransactionReadOnly "transaction_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "ON starts transactions that may not write.";
     TxIsolation "tx_isolation" ForTransactions(|s, v| s.isolation = isolation_of(word(v))), "The same as transaction_isolation, under its old name.";
     TxReadOnly "tx_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "The same as transaction_read_only, under its old name.";
+    UniqueChecks "unique_checks" ForSession(|s, v| s.log.unique_checks = is_on(v)), "OFF tells replicas that they need not look for duplicates in secondary keys; here they are looked for in any case.";
     UpdatableViewsWithLimit "updatable_views_with_limit" ForPlans(|s, v| s.limits_without_key = word(v).eq_ignore_ascii_case("YES")), "NO refuses an UPDATE or DELETE with LIMIT of a view that has no key of its table (error 1288); YES notes it.";
     WaitTimeout "wait_timeout" AsValue, "Seconds of silence after which a client is disconnected.";
     WarningCount "warning_count" AsValue, "Warnings of the statement before.";
@@ -194,12 +202,7 @@ have_query_cache\tG\tString\tR\t\t\t1\tNO\t
 tls_version\tG\tString\tR\t\t\t1\tTLSv1.2,TLSv1.3\t
 admin_tls_version\tG\tString\tR\t\t\t1\tTLSv1.2,TLSv1.3\t
 license\tG\tString\tR\t\t\t1\tApache-2.0\t
-log_bin\tG\tBoolean\tR\t\t\t1\tOFF\t
-log_bin_basename\tG\tString\tR\t\t\t1\t\t
-log_bin_index\tG\tString\tR\t\t\t1\t\t
-log_replica_updates\tG\tBoolean\tR\t\t\t1\tOFF\t
-log_slave_updates\tG\tBoolean\tR\t\t\t1\tOFF\t
-gtid_mode\tG\tEnumeration\tD\t\t\t1\tOFF\tOFF|OFF_PERMISSIVE|ON_PERMISSIVE|ON
+gtid_mode\tG\tEnumeration\tD\t\t\t1\tON\tOFF|OFF_PERMISSIVE|ON_PERMISSIVE|ON
 gtid_executed\tG\tString\tR\t\t\t1\t\t
 enforce_gtid_consistency\tG\tEnumeration\tD\t\t\t1\tON\tOFF|ON|WARN
 binlog_format\tB\tEnumeration\tD\t\t\t1\tROW\tMIXED|STATEMENT|ROW

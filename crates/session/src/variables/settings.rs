@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use vaquita_exec::context::RowImage;
 use vaquita_plan::locale;
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_storage::Isolation;
@@ -18,6 +19,7 @@ use vaquita_types::temporal::TimeZone;
 
 use super::live::{Kept, LIVE};
 use super::{Def, Var, registry, sql_mode_value};
+use crate::binary_log_commits::GtidNext;
 
 #[derive(Clone)]
 pub struct Settings {
@@ -48,6 +50,26 @@ pub struct Settings {
     pub explain_format: String,
     pub profiling: bool,
     pub profiles_max: usize,
+    pub log: LogSettings,
+}
+
+/// What of the session goes to the binary log.
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// `sql_log_bin`.
+    pub on: bool,
+    pub image: RowImage,
+    /// `binlog_rows_query_log_events`.
+    pub rows_query: bool,
+    pub unique_checks: bool,
+    /// `gtid_next`.
+    pub next: GtidNext,
+}
+
+impl Default for LogSettings {
+    fn default() -> LogSettings {
+        LogSettings { on: true, image: RowImage::Full, rows_query: false, unique_checks: true, next: GtidNext::Automatic }
+    }
 }
 
 /// What the client wants to be told of its session.
@@ -130,6 +152,7 @@ impl Settings {
             explain_format: String::new(),
             profiling: false,
             profiles_max: 0,
+            log: LogSettings::default(),
         };
         for row in LIVE.iter().filter(|row| !matches!(row.kept, Kept::AsValue)) {
             let value = settings.get(registry().of(row.var));
@@ -344,4 +367,17 @@ pub fn events_are_disabled(value: &Value) -> bool {
 pub fn zone(name: &str) -> TimeZone {
     static SYSTEM: std::sync::LazyLock<TimeZone> = std::sync::LazyLock::new(|| TimeZone::system(&super::system_time_zone()));
     TimeZone::parse(name, &SYSTEM).unwrap_or(TimeZone::Utc)
+}
+
+pub(super) fn row_image(word: &str) -> RowImage {
+    match word {
+        "MINIMAL" => RowImage::Minimal,
+        "NOBLOB" => RowImage::NoBlob,
+        _ => RowImage::Full,
+    }
+}
+
+/// `gtid_next`, which is checked.
+pub(super) fn gtid_next(word: &str) -> GtidNext {
+    GtidNext::parse(word).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use vaquita_session::clients::Client;
 use vaquita_session::variables::{Fixed, Globals, server_uuid};
 use vaquita_session::{Answer, ClientOptions, Completed, Cursor, Flow, Request, ResultForm, Server, Session, VERSION};
 use vaquita_storage::{
-    Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, RocksLog, Stages, Threads, ValueRef,
+    Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, LogStore, RocksLog, Stages, Threads, ValueRef,
 };
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, convert};
@@ -205,7 +205,11 @@ pub struct Started {
 
 impl Started {
     /// `stages` makes the log of commits.
-    pub fn new(name: &str, options: EngineOptions, stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>) -> Started {
+    pub fn new(
+        name: &str,
+        options: EngineOptions,
+        stages: impl FnOnce(RocksLog, LogStore) -> vaquita_types::Result<Arc<dyn Stages>>,
+    ) -> Started {
         let dir = std::env::temp_dir().join(format!("vaquita-it-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory");
         let engine = Engine::open_with(&dir.join("rocksdb"), options, EngineHooks::default(), stages).expect("an engine");

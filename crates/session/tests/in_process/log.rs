@@ -118,7 +118,7 @@ impl Watched {
         options.set(WRITE_SET_BYTES).expect("an option");
         let seen = Seen::default();
         let of_log = seen.clone();
-        let started = Started::new("log", options, |rocks| Arc::new(WatchedLog { rocks, seen: of_log }));
+        let started = Started::new("log", options, |rocks, _| Ok(Arc::new(WatchedLog { rocks, seen: of_log })));
         Watched { started, seen }
     }
 
@@ -152,6 +152,7 @@ impl Names {
                 let (family, key) = match family {
                     Family::Data => ("data   ", self.data(server, key)),
                     Family::Catalog => ("catalog", self.catalog(key)),
+                    Family::Log => ("binlog ", String::new()),
                 };
                 format!("{family}  {}  {key}", if *put { "put   " } else { "delete" })
             }

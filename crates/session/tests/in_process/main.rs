@@ -42,7 +42,8 @@ fn in_database(server: &Arc<Server>, name: &str, replay: impl FnOnce(&dyn Fn() -
 fn main() -> ExitCode {
     let plain: Arc<OnceLock<Started>> = Arc::default();
     let of_suite = plain.clone();
-    let start = || Started::new("in-process", EngineOptions::default(), |rocks: RocksLog| Arc::new(rocks) as Arc<dyn Stages>);
+    let start =
+        || Started::new("in-process", EngineOptions::default(), |rocks: RocksLog, _| Ok(Arc::new(rocks) as Arc<dyn Stages>));
     let sql = Suite::new("sql", Answers::Anothers, &folder("../server/tests/golden/sql"), move |script| {
         replay(&of_suite.get_or_init(start).server, script)
     });

@@ -68,6 +68,7 @@ use vaquita_types::{Error, Result};
 
 use crate::base::kill_points::kill_point;
 use crate::commit::active::Isolation;
+use crate::commit::log_buffer::LogBuffer;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::primitives::{Reader, Writer};
 use crate::encoding::catalog::{keys, record};
@@ -103,18 +104,29 @@ pub struct DdlContext {
     pub note: Option<Arc<CommitNote>>,
 }
 
-/// A record that goes with a change, in the same batch: where a replica stands.
-#[derive(Debug)]
+/// What goes with a change, in the same batch: a record of where a replica stands, and what the binary log is told.
+#[derive(Default)]
 pub struct CommitNote {
     /// As for `Transaction::meta_put`.
-    pub key: Vec<u8>,
-    pub value: Vec<u8>,
+    record: Option<(Vec<u8>, Vec<u8>)>,
+    /// It is written together with this one.
+    other: Option<Arc<CommitNote>>,
+    told: LogBuffer,
     written: AtomicBool,
 }
 
 impl CommitNote {
     pub fn new(key: Vec<u8>, value: Vec<u8>) -> CommitNote {
-        CommitNote { key, value, written: AtomicBool::new(false) }
+        CommitNote { record: Some((key, value)), ..CommitNote::default() }
+    }
+
+    /// One that tells the log, besides another one.
+    pub fn telling(other: Option<Arc<CommitNote>>, told: LogBuffer) -> CommitNote {
+        CommitNote { other, told, ..CommitNote::default() }
+    }
+
+    pub fn told(&self) -> &LogBuffer {
+        &self.told
     }
 
     /// A commit has written it.
@@ -123,12 +135,25 @@ impl CommitNote {
     }
 
     pub fn put(&self, txn: &mut Transaction) -> Result<()> {
-        txn.meta_put(&self.key, &self.value)
+        // A statement of several commits tells the log once.
+        if self.is_written() {
+            return Ok(());
+        }
+        if let Some((key, value)) = &self.record {
+            txn.meta_put(key, value)?;
+        }
+        if let Some(other) = &self.other {
+            other.put(txn)?;
+        }
+        txn.tell_log_all(&self.told)
     }
 
     /// The commit has succeeded.
     pub fn set_written(&self) {
         self.written.store(true, Ordering::Release);
+        if let Some(other) = &self.other {
+            other.set_written();
+        }
     }
 }
 

@@ -66,6 +66,7 @@ impl Catalog {
             touched: Touched::Keys(Vec::new()),
             files: Some(files),
             counters: Vec::new(),
+            log: Vec::new(),
             owner: None,
             held: Default::default(),
         })

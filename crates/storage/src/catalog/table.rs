@@ -22,8 +22,8 @@
 //! The caller has checked the values, holds at least IX on the table (`Transaction::lock_table`),
 //! and keeps one `Buffers` per session, so that a row costs no allocation here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use vaquita_types::schema::TableRef;
@@ -32,6 +32,7 @@ use vaquita_types::{Error, Result, Value, errno};
 use super::building::Building;
 use super::partitions::Partitions;
 use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
+use crate::commit::log_buffer::LogObject;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::key::{ElementEntry, Entry, IndexCodec, entries_without};
 use crate::encoding::row::{RowCodec, RowView};
@@ -54,6 +55,8 @@ pub struct Table {
     readable_from: Box<[AtomicU64]>,
     /// Of a partitioned table, which has no row of its own.
     partitions: Option<Box<Partitions>>,
+    /// How the binary log describes it, in its two ways: of whoever tells the log (`Transaction::tell_log`).
+    pub logged_as: [OnceLock<LogObject>; 2],
 }
 
 /// Scratch space of row operations, reused between rows.
@@ -111,6 +114,7 @@ impl Table {
             stale: AtomicBool::new(false),
             building: None,
             readable_from,
+            logged_as: Default::default(),
         })
     }
 

@@ -11,6 +11,7 @@
 //! | `00000000` `72` table id (u32 BE)     | rows, i64 LE                       |
 //! | `00000000` `61` table id (u32 BE)     | highest AUTO_INCREMENT used, u64 LE |
 //! | `00000000` `69` table id (u32 BE)     | highest hidden row id used, u64 LE |
+//! | `00000000` `6c` 0 (u32)               | what the stage *log* says of the last commit by files, see `LOG_PLACE` |
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,6 +44,9 @@ fn key(kind: Kind, table: TableId) -> [u8; 9] {
     [0, 0, 0, 0, kind as u8, id[0], id[1], id[2], id[3]]
 }
 
+/// Files that are ingested bring this key, too, so that whoever logs them tells by it whether they are there.
+pub const LOG_PLACE: [u8; 9] = [0, 0, 0, 0, b'l', 0, 0, 0, 0];
+
 /// The data keys of all counters.
 pub fn all_keys() -> KeyRange {
     KeyRange { lower: vec![0; 4], upper: vec![0, 0, 0, 1] }
@@ -50,6 +54,9 @@ pub fn all_keys() -> KeyRange {
 
 /// The table that a counter's key names.
 pub fn table_of(key: &[u8]) -> Option<TableId> {
+    if key == LOG_PLACE {
+        return None;
+    }
     key.last_chunk().map(|id| TableId(u32::from_be_bytes(*id)))
 }
 

@@ -3,9 +3,10 @@
 //! | file | for |
 //! |---|---|
 //! | `request` | what a transaction leaves with the pipeline |
+//! | `log_buffer` | what it tells the binary log |
 //! | `records` | its writes, as RocksDB takes them |
 //! | `pipeline` | prepare → certify → log → apply → publish, in groups |
-//! | `stages` | *certify* and *log* as a trait, and RocksDB's own log in their place |
+//! | `stages` | what is told to the log, *certify* and *log* as a trait, and RocksDB's own log in their place |
 //! | `counters` | exact row counts, AUTO_INCREMENT values and hidden row ids |
 //! | `active` | the transactions that are not over |
 //!
@@ -14,6 +15,7 @@
 
 pub mod active;
 pub mod counters;
+pub mod log_buffer;
 pub mod pipeline;
 pub mod records;
 mod request;

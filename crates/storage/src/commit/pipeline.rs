@@ -159,6 +159,10 @@ impl Pipeline {
         self.flush_mode.store(mode as u8, Ordering::Relaxed);
     }
 
+    pub fn stages(&self) -> &dyn Stages {
+        &*self.stages
+    }
+
     /// Makes durable what was logged without a sync.
     pub fn sync_log(&self) -> std::result::Result<(), LogError> {
         self.stages.sync()
@@ -453,7 +457,7 @@ fn take_group(requests: &mut Vec<Queued>) -> Vec<Queued> {
     let (mut bytes, mut files) = (0, false);
     let fits = requests.iter().take_while(|q| {
         let first = bytes == 0;
-        bytes += q.request.records.bytes();
+        bytes += q.request.records.bytes() + q.request.log.len();
         let fits = first || (bytes <= GROUP_BYTES_MAX && !files && q.request.files.is_none());
         files |= q.request.files.is_some();
         fits

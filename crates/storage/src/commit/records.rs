@@ -1,6 +1,6 @@
 //! `Records`: the writes of a commit, as RocksDB takes them.
 
-use crate::rocks::{CATALOG_FAMILY_ID, Family};
+use crate::rocks::Family;
 
 /// Writes in the form of a RocksDB batch:
 ///
@@ -54,9 +54,9 @@ impl Records {
         self.count += 1;
         match family {
             Family::Data => self.bytes.push(default),
-            Family::Catalog => {
+            Family::Catalog | Family::Log => {
                 self.bytes.push(other);
-                self.varint(CATALOG_FAMILY_ID);
+                self.varint(family as u32);
             }
         }
     }
@@ -88,10 +88,10 @@ impl Records {
             rest = after;
             let family = match tag {
                 TAG_DELETE | TAG_PUT => Family::Data,
-                _ => {
-                    take_varint(&mut rest)?;
-                    Family::Catalog
-                }
+                _ => match take_varint(&mut rest)? {
+                    id if id == Family::Log as usize => Family::Log,
+                    _ => Family::Catalog,
+                },
             };
             let key = take_slice(&mut rest)?;
             let value = if matches!(tag, TAG_PUT | TAG_FAMILY_PUT) { Some(take_slice(&mut rest)?) } else { None };
@@ -113,7 +113,7 @@ impl Records {
     }
 
     /// The batch, with its count in place.
-    pub(crate) fn as_batch(&mut self) -> &[u8] {
+    pub fn as_batch(&mut self) -> &[u8] {
         self.bytes[8..HEADER_BYTES].copy_from_slice(&self.count.to_le_bytes());
         &self.bytes
     }

@@ -28,6 +28,8 @@ pub struct CommitRequest {
     /// Data that goes around the log.
     pub files: Option<SortedFiles>,
     pub counters: Vec<(TableId, CounterChange)>,
+    /// For the binary log, as `Stages::prepare` made it; empty if nothing was told.
+    pub log: Vec<u8>,
     pub owner: Option<Arc<Owner>>,
     pub held: HeldLocks,
 }

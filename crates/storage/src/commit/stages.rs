@@ -1,4 +1,4 @@
-//! The stages *certify* and *log* of the commit pipeline, and RocksDB's own log in their place.
+//! The stages *prepare* (what the binary log is told), *certify* and *log* of the commit pipeline, and RocksDB's own log in their place.
 //!
 //! The leader of a group asks `certify` for each commit, alone or in a group, with files or without. What is refused is over: its client has
 //! the error, its locks are free, and nothing of it is counted, announced or logged (COMMIT-6). The rest goes to `log` in one piece.
@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use vaquita_types::Result;
 
+use super::log_buffer::LogBuffer;
 use super::records::Records;
 use super::request::CommitRequest;
 use crate::base::kill_points::kill_point;
@@ -24,6 +25,11 @@ use crate::rocks::{Db, RocksError, SortedFiles};
 
 /// What stands between *prepare* and *publish*. Only the leader certifies and logs, so never two threads at a time (COMMIT-1).
 pub trait Stages: Send + Sync {
+    /// The part of *prepare* that is the binary log's, on the transaction's own thread: what `log` will find in `CommitRequest::log`.
+    fn prepare(&self, _told: &LogBuffer) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
     /// *certify*: an error refuses this commit, and no other of its group. Called in the order in which commits are logged. What was
     /// certified is logged next, or fails there with the rest of its group.
     fn certify(&self, request: &CommitRequest) -> Result<()>;
@@ -31,6 +37,9 @@ pub trait Stages: Send + Sync {
     /// *log* and *apply*: afterwards the change is as durable as `sync` asks, and can be read. The number is that of its last
     /// write, or of the last one before it if it failed (COMMIT-5).
     fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64);
+
+    /// No commit comes any more.
+    fn end(&self) {}
 
     /// Makes durable what was logged without `sync`: once a second, and at the end. Any thread may call it, beside a leader.
     fn sync(&self) -> std::result::Result<(), LogError>;

@@ -31,7 +31,7 @@ use crate::base::kill_points::kill_point;
 use crate::base::options::{EngineOptions, FlushMode};
 use crate::commit::stages::{LogError, RocksLog, Stages};
 use crate::locks::count_looks;
-use crate::rocks::{disk_full_error, log_check};
+use crate::rocks::{LogStore, disk_full_error, log_check};
 use crate::txn::Store;
 use housekeeper::Housekeeper;
 
@@ -55,15 +55,15 @@ impl Deref for Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<Arc<Engine>> {
-        Engine::open_with(dir, options, hooks, |rocks| Arc::new(rocks))
+        Engine::open_with(dir, options, hooks, |rocks, _| Ok(Arc::new(rocks)))
     }
 
-    /// The same with other stages *certify* and *log*, which `stages` makes around RocksDB's.
+    /// The same with other stages, which `stages` makes around RocksDB's log, with what the log's family has.
     pub fn open_with(
         dir: &Path,
         options: EngineOptions,
         hooks: EngineHooks,
-        stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>,
+        stages: impl FnOnce(RocksLog, LogStore) -> Result<Arc<dyn Stages>>,
     ) -> Result<Arc<Engine>> {
         if options.tuning.count_interrupt_looks {
             count_looks();
@@ -116,6 +116,7 @@ impl Engine {
     pub fn shutdown(&self) -> Result<()> {
         self.pipeline().shut_down();
         kill_point("stop.queue-empty");
+        self.pipeline().stages().end();
         self.housekeeper.stop();
         for thread in std::mem::take(&mut *self.threads.lock()) {
             // A panic of the thread was reported when it happened.

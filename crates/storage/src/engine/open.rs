@@ -13,7 +13,7 @@ use crate::base::kill_points::kill_point;
 use crate::base::options::EngineOptions;
 use crate::commit::stages::{RocksLog, Stages};
 use crate::rocks::log_check::{self, Damage, Logs, Missing};
-use crate::rocks::{Db, RocksError, newest_log, options as rocks_options, read_error};
+use crate::rocks::{Db, LogStore, RocksError, newest_log, options as rocks_options, read_error};
 use crate::spill::scratch::Scratches;
 use crate::txn::{Places, Store};
 
@@ -26,7 +26,7 @@ pub fn open(
     dir: &Path,
     options: EngineOptions,
     hooks: EngineHooks,
-    stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>,
+    stages: impl FnOnce(RocksLog, LogStore) -> Result<Arc<dyn Stages>>,
 ) -> Result<(Arc<Store>, Cache)> {
     create_dir(dir).map_err(|e| io_error(dir, e))?;
     if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
@@ -37,8 +37,7 @@ pub fn open(
     let logs = check_logs(dir, &options, &hooks)?;
     kill_point("start.logs-checked");
     let cache = rocks_options::block_cache(&options);
-    let (data, catalog) = rocks_options::for_families(&options, &cache);
-    let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
+    let db = Db::open(dir, rocks_options::for_families(&options, &cache)).map_err(|e| open_error(dir, e))?;
     if logs.damage.is_some() || logs.next_sequence.is_some_and(|next| next != db.latest_sequence() + 1) {
         // What could be read goes to files: the next log does not follow on, and would not be recovered with these.
         db.switch_log().map_err(read_error)?;
@@ -47,7 +46,7 @@ pub fn open(
     let ingested = dir.join(INGEST_DIR);
     remove_dir(&ingested).map_err(|e| io_error(dir, e))?;
     kill_point("start.opened");
-    let stages = stages(RocksLog::new(Arc::clone(&db)));
+    let stages = stages(RocksLog::new(Arc::clone(&db)), LogStore::new(Arc::clone(&db)))?;
     Ok((Store::new(dir, options, hooks, db, stages, Places { scratches, ingested }), cache))
 }
 

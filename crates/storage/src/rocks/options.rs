@@ -4,6 +4,7 @@
 
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, DataBlockIndexType, Options};
 
+use super::FamilyOptions;
 use crate::base::options::{EngineOptions, Tuning, block_cache_bytes, cores};
 
 /// Log files kept for reuse. Writing into blocks that a file already has needs no journal
@@ -30,12 +31,32 @@ pub fn block_cache(options: &EngineOptions) -> Cache {
     Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES)
 }
 
-/// Options of the data family (which also carry the database's) and of the catalog family.
-pub fn for_families(options: &EngineOptions, cache: &Cache) -> (Options, Options) {
+/// A reader of the log takes block after block.
+const LOG_BLOCK_BYTES: usize = 64 << 10;
+
+pub fn for_families(options: &EngineOptions, cache: &Cache) -> FamilyOptions {
     let mut data = family(cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
     let catalog = family(cache, options.write_buffer_bytes / 4, &options.tuning);
-    (data, catalog)
+    FamilyOptions { data, catalog, log: log_family(options) }
+}
+
+/// Files of the log follow on each other, so that they move from level to level as they are: they have one compression on all, LZ4, since
+/// a flush makes it. They are read once, behind each other: their blocks are not kept.
+fn log_family(options: &EngineOptions) -> Options {
+    let mut o = Options::default();
+    o.set_write_buffer_size(options.write_buffer_bytes);
+    o.set_max_write_buffer_number(4);
+    o.set_level_compaction_dynamic_level_bytes(true);
+    o.set_target_file_size_base(options.tuning.file_bytes);
+    o.set_compression_type(if options.tuning.compression { DBCompressionType::Lz4 } else { DBCompressionType::None });
+    let mut table = BlockBasedOptions::default();
+    table.disable_cache();
+    table.set_block_size(LOG_BLOCK_BYTES);
+    table.set_format_version(6);
+    o.set_block_based_table_factory(&table);
+    super::db::set_raw_options(&mut o);
+    o
 }
 
 fn set_database(o: &mut Options, options: &EngineOptions) {

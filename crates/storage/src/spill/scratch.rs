@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -38,6 +38,10 @@ impl Scratches {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
             _ => Ok(Scratches { dir, next: AtomicU64::new(0), closing: Arc::default() }),
         }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     pub fn new_file(&self) -> Result<RunFile> {

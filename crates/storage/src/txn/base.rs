@@ -209,7 +209,7 @@ impl Base {
         let Some(iter) = self.iter.as_ref().filter(|_| self.standing == Standing::Iter) else { return Ok(()) };
         iter.status().map_err(|e| match self.family {
             Family::Data => data_error(self.store.db(), &range.lower, e),
-            Family::Catalog => read_error(e),
+            Family::Catalog | Family::Log => read_error(e),
         })
     }
 

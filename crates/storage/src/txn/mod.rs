@@ -51,6 +51,8 @@ use crate::base::kill_points::kill_point;
 use crate::cache::row_cache::{CachedRow, Seen};
 use crate::commit::active::Isolation;
 use crate::commit::counters::CounterChange;
+use crate::commit::log_buffer::LogBuffer;
+use crate::commit::log_buffer::LogObject;
 use crate::commit::records::Records;
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 use crate::encoding::KeyRange;
@@ -626,6 +628,31 @@ impl Transaction {
         Ok(())
     }
 
+    /// What the binary log is told of what was done: an entry of this kind, whose content `write` appends.
+    #[inline]
+    pub fn tell_log(
+        &mut self,
+        kind: u8,
+        object: Option<&LogObject>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let log = self.writes.log_mut();
+        log.push(kind, object, write)?;
+        log.make_room(self.store.scratch_dir())
+    }
+
+    /// The same of what was collected elsewhere.
+    pub fn tell_log_all(&mut self, told: &LogBuffer) -> Result<()> {
+        let log = self.writes.log_mut();
+        log.append(told)?;
+        log.make_room(self.store.scratch_dir())
+    }
+
+    /// What the binary log was told.
+    pub fn log(&self) -> &LogBuffer {
+        self.writes.log()
+    }
+
     // Counters.
 
     /// Adds to the table's exact row count when this transaction commits.
@@ -785,6 +812,13 @@ impl Transaction {
             }
             return prepared;
         }
+        let log = match self.store.prepare_log(self.writes.log()) {
+            Ok(log) => log,
+            Err(error) => {
+                self.rollback();
+                return Err(error);
+            }
+        };
         self.writes.check_small();
         let carried = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         self.stored_temporary |= self.writes.has_temporary();
@@ -803,6 +837,7 @@ impl Transaction {
             touched: Touched::Keys(touched),
             files: None,
             counters: self.take_counters(),
+            log,
             owner: self.owner.take(),
             held: std::mem::take(&mut self.held),
         };

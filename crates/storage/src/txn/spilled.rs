@@ -13,6 +13,7 @@ use crate::rocks::{Family, SortedFiles};
 impl Transaction {
     /// Stage *prepare* of a spilled transaction. If it fails, the transaction is still as it was.
     pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
+        let log = self.store.prepare_log(self.writes.log())?;
         self.writes.spill_rest()?;
         let mut written = Ok(None);
         let threads = std::sync::Arc::clone(&self.store.hooks().threads);
@@ -29,6 +30,7 @@ impl Transaction {
             touched: Touched::Any,
             files,
             counters: self.take_counters(),
+            log,
             owner: self.owner.take(),
             held: std::mem::take(&mut self.held),
         })

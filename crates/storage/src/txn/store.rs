@@ -20,12 +20,14 @@ use crate::cache::row_cache::RowCache;
 use crate::cache::span_cache::SpanCache;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
 use crate::commit::counters::Counters;
+use crate::commit::log_buffer::LogBuffer;
 use crate::commit::pipeline::{Parts, Pipeline};
+use crate::commit::records::Records;
 use crate::commit::stages::Stages;
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 use crate::encoding::KeyRange;
-use crate::locks::{Interrupt, LockManager, Owner};
-use crate::rocks::{Db, IdleIters, Snapshot, SortedFiles, disk_full_error, read_error, split, write_error};
+use crate::locks::{HeldLocks, Interrupt, LockManager, Owner};
+use crate::rocks::{Db, Family, IdleIters, Snapshot, SortedFiles, disk_full_error, read_error, split, write_error};
 use crate::spill::scratch::Scratches;
 use crate::spill::sorted_files::merge_runs;
 use crate::spill::sorted_run::{Run, RunFile};
@@ -258,6 +260,29 @@ impl Store {
         disk_full_error(&self.dir.display())
     }
 
+    /// What a transaction tells the binary log, for its commit.
+    pub(crate) fn prepare_log(&self, told: &LogBuffer) -> Result<Vec<u8>> {
+        if told.is_empty() { Ok(Vec::new()) } else { self.pipeline.stages().prepare(told) }
+    }
+
+    pub(crate) fn scratch_dir(&self) -> &Path {
+        self.scratches.dir()
+    }
+
+    /// Has nothing to commit but what the log is told.
+    pub fn commit_told(&self, told: &LogBuffer) -> Result<()> {
+        let log = self.prepare_log(told)?;
+        self.submit_and_wait(CommitRequest {
+            records: Records::with_capacity(0),
+            touched: Touched::Keys(Vec::new()),
+            files: None,
+            counters: Vec::new(),
+            log,
+            owner: None,
+            held: HeldLocks::default(),
+        })
+    }
+
     /// Sorts what does not fit into `bytes_max` on disk.
     pub fn sorter(&self, bytes_max: usize) -> Sorter {
         Sorter::new(Arc::clone(&self.scratches), bytes_max)
@@ -280,7 +305,7 @@ impl Store {
     /// tombstone and a hint to compact. For dropped indexes that nobody reads any more.
     pub fn delete_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
         self.pipeline.spans().forget(lower);
-        self.db.delete_range(lower, upper).map_err(read_error)
+        self.db.delete_range(Family::Data, lower, upper).map_err(read_error)
     }
 
     /// Compacts `[lower, upper)` of the data (OPTIMIZE TABLE).

@@ -26,6 +26,7 @@ use vaquita_types::schema::{IndexId, TableId};
 
 use super::write_map::{Inserted, InsertedNew, Write, WriteMap, prefix_of};
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
+use crate::commit::log_buffer::LogBuffer;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::ids::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
 use crate::rocks::Family;
@@ -57,6 +58,9 @@ pub struct WriteSet {
     spill: Option<Box<Spill>>,
     /// Where memory begins: what came before has spilled.
     spilled_to: Mark,
+    log: LogBuffer,
+    /// How long `log` was at a mark or later, where it first grew behind it; both ascend.
+    log_marks: Vec<(Mark, u64)>,
     /// Net change of the row count per table; few tables, so a list.
     rows: Vec<(TableId, i64)>,
     bytes: usize,
@@ -92,20 +96,22 @@ enum Undo {
         table: TableId,
         delta: i64,
     },
+    /// The log was told something: `log_marks` knows what.
+    Told,
 }
 
 impl WriteSet {
     pub fn map(&self, family: Family) -> &WriteMap {
         match family {
             Family::Data => &self.data,
-            Family::Catalog => &self.catalog,
+            _ => &self.catalog,
         }
     }
 
     fn map_mut(&mut self, family: Family) -> &mut WriteMap {
         match family {
             Family::Data => &mut self.data,
-            Family::Catalog => &mut self.catalog,
+            _ => &mut self.catalog,
         }
     }
 
@@ -129,7 +135,10 @@ impl WriteSet {
     /// All writes are into temporary tables, and in memory.
     pub fn is_temporary(&self) -> bool {
         // Their keys are behind all others.
-        self.spill.is_none() && self.catalog.is_empty() && self.data.first_key().is_none_or(is_temporary_key)
+        self.spill.is_none()
+            && self.catalog.is_empty()
+            && self.log.is_empty()
+            && self.data.first_key().is_none_or(is_temporary_key)
     }
 
     pub fn spilled(&self) -> Option<&Spill> {
@@ -205,6 +214,29 @@ impl WriteSet {
         self.bytes += undo_bytes;
     }
 
+    pub fn log(&self) -> &LogBuffer {
+        &self.log
+    }
+
+    /// To tell it something, which going back to a mark forgets.
+    #[inline]
+    pub fn log_mut(&mut self) -> &mut LogBuffer {
+        if self.log_marks.last().is_none_or(|(mark, _)| *mark < self.latest_mark()) {
+            self.log_marks.push((self.end(), self.log.len()));
+            // A statement that only tells something has written, too.
+            self.undo.push(Undo::Told);
+        }
+        &mut self.log
+    }
+
+    fn forget_told_since(&mut self, mark: Mark) {
+        let kept = self.log_marks.partition_point(|(told, _)| *told < mark);
+        if let Some((_, len)) = self.log_marks.get(kept) {
+            self.log.truncate(*len);
+            self.log_marks.truncate(kept);
+        }
+    }
+
     pub fn add_rows(&mut self, table: TableId, delta: i64) {
         self.change_rows(table, delta);
         // A bulk insert would otherwise have an undo entry per row twice over.
@@ -266,6 +298,7 @@ impl WriteSet {
     }
 
     pub fn rollback_to(&mut self, mark: Mark) {
+        self.forget_told_since(mark);
         if let Some(spill) = &mut self.spill
             && mark < self.spilled_to
         {
@@ -330,6 +363,7 @@ impl WriteSet {
                     }
                 }
                 Some(Undo::Rows { table, delta }) => self.change_rows(table, -delta),
+                Some(Undo::Told) => {}
                 None => break,
             }
         }
@@ -428,7 +462,7 @@ impl WriteSet {
                     }
                     // Settled before.
                     Undo::Heaped { .. } => debug_assert!(false, "a heap between marks"),
-                    Undo::Rows { .. } => {}
+                    Undo::Rows { .. } | Undo::Told => {}
                 }
             }
             segments.push((*mark, writes, rows_of(undo)));

@@ -66,14 +66,26 @@ impl GtidSet {
         if reader.0.is_empty() { Ok(set) } else { Err(GtidSetError) }
     }
 
-    /// With tags, as MySQL writes it since 8.3 also for a set without any.
+    /// With tags, also for a set without any.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_as(true, out);
+    }
+
+    /// As servers read it that know no tags (MySQL before 8.3), unless the set has some.
+    pub fn encode_for_all(&self, out: &mut Vec<u8>) {
+        self.encode_as(self.iter().any(|(_, tag, _)| !tag.is_empty()), out);
+    }
+
+    fn encode_as(&self, tagged: bool, out: &mut Vec<u8>) {
         let count = self.sources.len() as u64;
-        out.extend_from_slice(&(1 << 56 | count << 8 | 1).to_le_bytes());
+        let head = if tagged { 1 << 56 | count << 8 | 1 } else { count };
+        out.extend_from_slice(&head.to_le_bytes());
         for (source, tag, intervals) in self.iter() {
             out.extend_from_slice(&source.0);
-            out.push(tag.as_str().len() as u8 * 2);
-            out.extend_from_slice(tag.as_str().as_bytes());
+            if tagged {
+                out.push(tag.as_str().len() as u8 * 2);
+                out.extend_from_slice(tag.as_str().as_bytes());
+            }
             out.extend_from_slice(&(intervals.len() as u64).to_le_bytes());
             for (first, last) in intervals {
                 out.extend_from_slice(&first.to_le_bytes());

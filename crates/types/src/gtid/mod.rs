@@ -21,7 +21,7 @@ pub const GTID_NUMBER_MAX: u64 = i64::MAX as u64 - 1;
 pub const GTID_TAG_CHARS_MAX: usize = 32;
 
 /// A server's UUID, as bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(pub [u8; 16]);
 
 impl fmt::Display for Uuid {
@@ -104,6 +104,11 @@ impl GtidSet {
         let intervals = self.sources.get(&(source, tag.clone())).map_or(&[][..], |intervals| intervals);
         let at = intervals.partition_point(|(_, last)| *last < number);
         intervals.get(at).is_some_and(|(first, _)| *first <= number)
+    }
+
+    /// The highest number of a source and tag.
+    pub fn last(&self, source: Uuid, tag: &Tag) -> Option<u64> {
+        self.sources.get(&(source, tag.clone()))?.last().map(|(_, last)| *last)
     }
 
     /// Adds numbers; none if the first is behind the last.

@@ -61,6 +61,9 @@ proptest! {
         prop_assert_eq!(GtidSet::parse(set.to_string().as_bytes()).unwrap(), set.clone());
         let mut bytes = Vec::new();
         set.encode(&mut bytes);
+        prop_assert_eq!(GtidSet::decode(&bytes).unwrap(), set.clone());
+        bytes.clear();
+        set.encode_for_all(&mut bytes);
         prop_assert_eq!(GtidSet::decode(&bytes).unwrap(), set);
         bytes.push(0);
         prop_assert_eq!(GtidSet::decode(&bytes), Err(GtidSetError));

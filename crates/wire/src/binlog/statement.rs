@@ -1,7 +1,7 @@
 //! Events around statements: what they draw from (INTVAR, RAND, USER_VAR), files that they load, and XA transactions.
 
 use super::error::{BinlogError, Result};
-use crate::codec::Bytes;
+use crate::codec::{Bytes, put_u32};
 
 /// INTVAR_EVENT: what LAST_INSERT_ID() is, or the first number that AUTO_INCREMENT gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,15 @@ pub struct XaPrepare<'a> {
 }
 
 impl<'a> XaPrepare<'a> {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.one_phase));
+        put_u32(out, self.xid.format);
+        put_u32(out, self.xid.global.len() as u32);
+        put_u32(out, self.xid.branch.len() as u32);
+        out.extend_from_slice(self.xid.global);
+        out.extend_from_slice(self.xid.branch);
+    }
+
     pub fn decode(data: &'a [u8]) -> Result<XaPrepare<'a>> {
         let mut bytes = Bytes::new(data);
         let one_phase = bytes.u8()? != 0;

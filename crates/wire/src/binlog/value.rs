@@ -17,7 +17,9 @@
 //!
 //! A TIMESTAMP is UTC here. Integers are signed unless the table's metadata say otherwise; a BINARY has its zeros again if they say that it is one.
 
+use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::decimal::{Decimal, PRECISION_MAX, SCALE_MAX, stored_len};
+use vaquita_types::json::Json;
 use vaquita_types::temporal::{Date, DateTime, Time, fraction_len};
 use vaquita_types::{Value, limits};
 
@@ -229,20 +231,12 @@ pub fn encode_value(column: &Column, value: &Value, out: &mut Vec<u8>) -> Result
             put(out, n.to_be_bytes().get(8usize.saturating_sub(len)..).unwrap_or_default())
         }
         (ty::ENUM | ty::SET, Value::UInt(n)) => put(out, n.to_le_bytes().get(..usize::from(column.meta)).ok_or(MALFORMED)?),
-        (ty::STRING, Value::Bytes(text)) => {
-            let pad = if column.collation == Some(BINARY) { 0 } else { b' ' };
-            let len = text.iter().rposition(|byte| *byte != pad).map_or(0, |last| last + 1);
-            put_content(column, &text[..len], out)
-        }
+        (ty::STRING, Value::Bytes(text)) => put_content(column, without_padding(column, text), out),
         (
             ty::VARCHAR | ty::VAR_STRING | ty::TINY_BLOB | ty::BLOB | ty::MEDIUM_BLOB | ty::LONG_BLOB | ty::GEOMETRY | ty::VECTOR,
             Value::Bytes(text),
         ) => put_content(column, text, out),
-        (ty::JSON, Value::Json(json)) => {
-            let mut content = Vec::new();
-            json::encode(json, &mut content)?;
-            put_content(column, &content, out)
-        }
+        (ty::JSON, Value::Json(json)) => put_json(column, json, out),
         _ => Err(MALFORMED),
     }
 }
@@ -268,6 +262,30 @@ fn put_content(column: &Column, content: &[u8], out: &mut Vec<u8>) -> Result<()>
     }
     put(out, &content.len().to_le_bytes()[..len_bytes])?;
     put(out, content)
+}
+
+/// The length is written when it is known.
+fn put_json(column: &Column, document: &Json, out: &mut Vec<u8>) -> Result<()> {
+    let len_bytes = column.length_bytes().min(4);
+    let start = out.len();
+    out.resize(start + len_bytes, 0);
+    json::encode(document, out)?;
+    let len = out.len() - start - len_bytes;
+    if (len as u64) >> (8 * len_bytes) > 0 {
+        return Err(MALFORMED);
+    }
+    out[start..start + len_bytes].copy_from_slice(&len.to_le_bytes()[..len_bytes]);
+    Ok(())
+}
+
+/// A CHAR without the spaces at its end, a BINARY without its zeros.
+fn without_padding<'t>(column: &Column, text: &'t [u8]) -> &'t [u8] {
+    let of = column.collation.and_then(|id| Collation::by_id(CollationId(u16::try_from(id).ok()?)));
+    match of.map(|collation| collation.charset) {
+        Some(charset) if charset.is_binary() => text.iter().rposition(|byte| *byte != 0).map_or(&[], |last| &text[..=last]),
+        Some(charset) => charset.trim_end_spaces(text),
+        None => text.iter().rposition(|byte| *byte != b' ').map_or(&[], |last| &text[..=last]),
+    }
 }
 
 fn put_fraction(micros: u32, fsp: u8, out: &mut Vec<u8>) -> Result<()> {

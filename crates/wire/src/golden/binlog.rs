@@ -38,6 +38,7 @@ recordings! {
     "mysql-minimal",
     "mysql-unchecked",
     "mysql-statements",
+    "mysql-keys",
     "mariadb-control",
     "mariadb-types",
     "mariadb-old_times",

@@ -159,7 +159,7 @@ fn malformed_commands_get_mysqls_errors() {
         (&[0x1b, 9], ProtocolError::MalformedPacket),
         (&[0x1b, 9, 0], ProtocolError::UnknownCommand),
         (&[0x0a], ProtocolError::UnknownCommand),
-        (&[0x12], ProtocolError::UnknownCommand),
+        (&[0x12], ProtocolError::MalformedPacket),
         (&[0x00], ProtocolError::UnknownCommand),
     ];
     for (payload, expected) in cases {

@@ -220,6 +220,15 @@ pub(super) fn cascade(
     Ok(())
 }
 
+/// Whether a cascade changes the row, or begins with it if it becomes `new` or goes.
+pub(super) fn is_of_cascade(links: &Links, old: &[Value], new: Option<&[Value]>, chain: &Chain<'_>) -> bool {
+    let leads_on = |to: &ToChild| {
+        let is_left = new.is_none_or(|new| !same(old, new, &to.parent_columns)) && values(old, &to.parent_columns).is_some();
+        is_left && to.acts(new, chain).is_some()
+    };
+    !chain.is_root() || links.children.iter().any(leads_on)
+}
+
 /// The rows of a child that a cascade changes, with its triggers (`enable_cascade_triggers`) or without.
 #[allow(clippy::large_enum_variant)] // one is on the stack while a cascade goes on
 enum ChildRows<'a> {

@@ -8,9 +8,10 @@ use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::errno::ER_ILLEGAL_HA;
 use vaquita_types::{Error, Result, Value};
 
-use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error};
+use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error, is_of_cascade};
+use super::logged::LoggedRows;
 use super::row_partitions::{RowPartitions, is_partition_error, number_of_key};
-use crate::context::{Execution, Links};
+use crate::context::{Execution, Links, RowChange};
 
 /// The stored rows of one table, for one statement. TIMESTAMPs are in UTC.
 pub(crate) struct StoredRows<'a> {
@@ -23,12 +24,15 @@ pub(crate) struct StoredRows<'a> {
     keyed: bool,
     /// Of a partitioned table.
     partitions: Option<Box<RowPartitions>>,
+    /// The binary log is told of changes.
+    logged: Option<Box<LoggedRows<'a>>>,
 }
 
 impl<'a> StoredRows<'a> {
     pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> StoredRows<'a> {
         let keyed = table.def.has_foreign_keys() && statement.session.run_settings().foreign_key_checks;
-        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new(), keyed, partitions: None }
+        let logged = LoggedRows::of(statement, table).map(Box::new);
+        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new(), keyed, partitions: None, logged }
     }
 
     /// As `new`, of a table that may be partitioned; `selected` are the partitions that the statement names, which rows must be in.
@@ -58,8 +62,30 @@ impl<'a> StoredRows<'a> {
             None => self.table,
             Some(partitions) => self.table.partition(partitions.of_row(row)?)?,
         };
-        let mut txn = self.statement.txn.borrow_mut();
-        table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)
+        let written = {
+            let mut txn = self.statement.txn.borrow_mut();
+            table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)?
+        };
+        match &self.logged {
+            Some(logged) if written == Written::Done => logged.tell_insert(row)?,
+            _ => {}
+        }
+        Ok(written)
+    }
+
+    /// Positions of the columns that new rows are given no value for.
+    pub fn leave_out(&mut self, columns: &[usize]) {
+        if let Some(logged) = &mut self.logged {
+            logged.left_out = columns.to_vec();
+        }
+    }
+
+    /// The table keeps no rows, but the log has them.
+    pub fn insert_nowhere(&self, row: &[Value]) -> Result<()> {
+        match &self.logged {
+            Some(logged) => logged.tell_insert(row),
+            None => Ok(()),
+        }
     }
 
     /// Error 1452 for a new row without a parent.
@@ -72,7 +98,7 @@ impl<'a> StoredRows<'a> {
         if self.keyed {
             return self.update_within(key, old, new, &Chain::root(self.table.def.id, key));
         }
-        self.write_update(key, old, new)
+        self.write_update(key, old, new, false)
     }
 
     /// As `update`, within a cascade.
@@ -83,7 +109,7 @@ impl<'a> StoredRows<'a> {
         if self.changes_children_first(&links, chain) {
             return self.update_behind_children(&links, key, (old, new), chain);
         }
-        let written = self.write_update(key, old, new)?;
+        let written = self.write_update(key, old, new, self.tells_of_cascade(&links, old, Some(new), chain))?;
         if written == Written::Done {
             cascade(self.statement, self.table, &links, old, Some(new), chain)?;
         }
@@ -113,7 +139,7 @@ impl<'a> StoredRows<'a> {
     ) -> Result<Written> {
         let part = self.statement.txn.borrow_mut().begin_part();
         let done = cascade(self.statement, self.table, links, old, Some(new), chain);
-        let written = done.and_then(|()| self.write_update(key, old, new));
+        let written = done.and_then(|()| self.write_update(key, old, new, self.tells_of_cascade(links, old, Some(new), chain)));
         let mut txn = self.statement.txn.borrow_mut();
         match &written {
             Ok(Written::Done) => txn.end_part(part),
@@ -122,8 +148,19 @@ impl<'a> StoredRows<'a> {
         written
     }
 
-    fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
+    fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value], cascades: bool) -> Result<Written> {
         self.refuse_archive()?;
+        let written = self.write_in_place(key, old, new)?;
+        match &self.logged {
+            Some(logged) if written == Written::Done => {
+                logged.tell(RowChange { before: Some(old), after: Some(new), left_out: &[], cascades })?;
+            }
+            _ => {}
+        }
+        Ok(written)
+    }
+
+    fn write_in_place(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
         let mut table = self.table;
         if let Some(partitions) = &self.partitions {
             let (from, to) = (number_of_key(self.table, key)?, partitions.of_row(new)?);
@@ -148,18 +185,19 @@ impl<'a> StoredRows<'a> {
         if self.keyed {
             return self.delete_within(key, old, &Chain::root(self.table.def.id, key));
         }
-        self.write_delete(key, old)
+        self.write_delete(key, old, false)
     }
 
     /// As `delete_row`, within a cascade.
     pub(super) fn delete_within(&mut self, key: &[u8], old: &[Value], chain: &Chain<'_>) -> Result<()> {
         let links = self.links()?;
         check_children(self.statement, self.table, &links, old, None, chain)?;
+        let cascades = self.tells_of_cascade(&links, old, None, chain);
         if self.changes_children_first(&links, chain) {
             cascade(self.statement, self.table, &links, old, None, chain)?;
-            return self.write_delete(key, old);
+            return self.write_delete(key, old, cascades);
         }
-        self.write_delete(key, old)?;
+        self.write_delete(key, old, cascades)?;
         cascade(self.statement, self.table, &links, old, None, chain)
     }
 
@@ -193,19 +231,26 @@ impl<'a> StoredRows<'a> {
         }
     }
 
+    /// The log is told that the change is of a cascade.
+    fn tells_of_cascade(&self, links: &Links, old: &[Value], new: Option<&[Value]>, chain: &Chain<'_>) -> bool {
+        self.logged.is_some() && is_of_cascade(links, old, new, chain)
+    }
+
     fn links(&self) -> Result<Rc<Links>> {
         self.statement.links(self.table)
     }
 
-    fn write_delete(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
+    fn write_delete(&mut self, key: &[u8], old: &[Value], cascades: bool) -> Result<()> {
         self.refuse_archive()?;
         let table = match &self.partitions {
             None => self.table,
             Some(_) => self.table.partition(number_of_key(self.table, key)?)?,
         };
-        let mut txn = self.statement.txn.borrow_mut();
-        table.delete(&mut txn, key, old, self.statement.lock_wait(), &mut self.buffers)?;
-        Ok(())
+        table.delete(&mut self.statement.txn.borrow_mut(), key, old, self.statement.lock_wait(), &mut self.buffers)?;
+        match &self.logged {
+            Some(logged) => logged.tell(RowChange { before: Some(old), after: None, left_out: &[], cascades }),
+            None => Ok(()),
+        }
     }
 
     /// An update gives the row another partition. Whether its unique keys are free is known there: they hold all columns that say

@@ -88,6 +88,7 @@ impl TableChange<'_> {
         if let Some(triggers) = &mut self.triggers {
             triggers.left_out = columns.to_vec();
         }
+        self.rows.leave_out(columns);
     }
 
     /// A column that gets no value but needs one waits for what triggers give it.

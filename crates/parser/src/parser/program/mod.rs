@@ -97,7 +97,7 @@ impl Builder {
         if self.next() >= PROGRAM_STEPS_MAX {
             return error(&errno::ER_OUT_OF_RESOURCES, &[]);
         }
-        self.program.steps.push(Step { instruction, scope: self.scope });
+        self.program.steps.push(Step { instruction, scope: self.scope, text: None });
         Ok(self.next() - 1)
     }
 
@@ -253,9 +253,14 @@ impl Parser<'_> {
 
     fn program_sql(&mut self) -> Result<()> {
         self.into_allowed = true;
+        let start = self.start();
         let statement = self.statement()?;
         refuse_in_program(&statement, self.builder()?.host())?;
-        self.emit(Instruction::Run(Box::new(statement)))?;
+        let text = StatementKind::of(&statement).facts().changes_shared_schema.then(|| self.text_since(start).into_boxed_str());
+        let at = self.emit(Instruction::Run(Box::new(statement)))?;
+        if let Some(step) = self.builder()?.program.steps.get_mut(at) {
+            step.text = text;
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, cursor, mysql_type};
-use vaquita_wire::commands::Command;
+use vaquita_wire::commands::{BinlogDump, Command, RegisterReplica};
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::params::{Execute, StatementParams};
 use vaquita_wire::result::{
@@ -14,9 +14,11 @@ use vaquita_wire::result::{
     put_result_set_end,
 };
 
+use super::dump::AskedDump;
 use super::output::Output;
 use super::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
 use vaquita_session::answer::{Flow, MakeWaiter, Request};
+use vaquita_session::binary_log::RegisteredReplica;
 use vaquita_session::counters::Counter;
 use vaquita_session::session::PreparedShape;
 use vaquita_session::session::{ClientOptions, Session};
@@ -29,6 +31,8 @@ pub enum Next {
     Close,
     /// COM_CHANGE_USER: the connection makes a new login.
     ChangeUser,
+    /// The log is sent from here on, as `Commands::take_dump` says.
+    Dump,
 }
 
 /// A session and what its client has agreed to.
@@ -36,6 +40,7 @@ pub struct Commands {
     pub session: Session,
     caps: u32,
     statements: FxHashMap<u32, ClientStatement>,
+    dump: Option<AskedDump>,
 }
 
 struct ClientStatement {
@@ -56,7 +61,7 @@ pub fn client_options(caps: u32) -> ClientOptions {
 
 impl Commands {
     pub fn new(session: Session, caps: u32) -> Commands {
-        Commands { session, caps, statements: FxHashMap::default() }
+        Commands { session, caps, statements: FxHashMap::default(), dump: None }
     }
 
     pub fn caps(&self) -> u32 {
@@ -82,6 +87,7 @@ impl Commands {
             Command::ChangeUser(_) => return Next::ChangeUser,
             Command::Query(query) => self.session.run(Request::Text(query.sql), out, park),
             Command::Execute(execute) => self.execute(&execute, out, park),
+            Command::BinlogDump(dump) => return self.ask_for_dump(&dump, out),
             other => self.do_at_once(other, out),
         };
         after(flow, mark, out)
@@ -117,9 +123,34 @@ impl Commands {
         self.session.run(request, out, park)
     }
 
+    fn ask_for_dump(&mut self, dump: &BinlogDump<'_>, out: &mut Output<'_>) -> Next {
+        let mark = out.writer.mark();
+        let mut asked = None;
+        let flow = self.session.command(|session| match session.may_read_the_log() {
+            Ok(()) => {
+                asked = Some(AskedDump::of(dump));
+                Flow::Next
+            }
+            Err(error) => {
+                session.error(&error, out);
+                Flow::Next
+            }
+        });
+        self.dump = asked;
+        match after(flow, mark, out) {
+            Next::Command if self.dump.is_some() => Next::Dump,
+            next => next,
+        }
+    }
+
+    /// What `Next::Dump` is about.
+    pub fn take_dump(&mut self) -> Option<AskedDump> {
+        self.dump.take()
+    }
+
     /// Commands that run no statement.
     fn do_at_once(&mut self, command: Command<'_>, out: &mut Output<'_>) -> Flow {
-        let Commands { session, caps, statements } = self;
+        let Commands { session, caps, statements, .. } = self;
         session.command(|session| {
             match command {
                 Command::Quit => {
@@ -186,12 +217,29 @@ impl Commands {
                     statements.clear();
                     session.ok(out);
                 }
-                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) => {
+                Command::RegisterReplica(replica) => {
+                    let registered = session.register_replica(registered(&replica));
+                    session.answer(registered, out);
+                }
+                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) | Command::BinlogDump(_) => {
                     session.error(&Error::internal("a command that is run elsewhere"), out);
                 }
             }
             Flow::Next
         })
+    }
+}
+
+fn registered(replica: &RegisterReplica<'_>) -> RegisteredReplica {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    RegisteredReplica {
+        server_id: replica.server_id,
+        host: text(replica.host),
+        user: text(replica.user),
+        password: text(replica.password),
+        port: replica.port,
+        source_id: replica.source_id,
+        ..RegisteredReplica::default()
     }
 }
 

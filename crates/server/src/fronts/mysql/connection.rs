@@ -10,8 +10,9 @@
 //! A command that waits for its commit group parks the connection: the rest of the input is kept in
 //! `Body::pending`, the answer is written when the group is durable.
 
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_
 use vaquita_wire::result::{put_err, put_protocol_error};
 
 use super::commands::{Commands, Next};
+use super::dump::{AskedDump, DumpConnection};
 use super::front::Front;
 use super::login::{Login, LoginStep, Origin};
 use super::output::Output;
@@ -41,6 +43,8 @@ pub struct Connection {
     /// The outcome of the commit that this connection is parked for.
     commit_result: Mutex<Option<Result<()>>>,
     origin: Origin,
+    /// The socket of a connection that the log is sent to: KILL shuts it down, as its thread may wait for a replica that does not read.
+    dump_socket: OnceLock<OwnedFd>,
     /// What other threads may see and do: processlist, KILL, time-outs.
     pub client: Arc<vaquita_session::clients::Client>,
 }
@@ -53,6 +57,8 @@ struct Body {
     /// A command has received by itself: the socket's event may be used up.
     received_inside: bool,
     phase: Phase,
+    /// The log was sent, and nothing else follows.
+    dumped: bool,
 }
 
 impl Body {
@@ -109,9 +115,11 @@ impl Connection {
                 pending: Vec::new(),
                 received_inside: false,
                 phase: Phase::Login(Box::new(login)),
+                dumped: false,
             }),
             commit_result: Mutex::new(None),
             origin,
+            dump_socket: OnceLock::new(),
             client,
         }
     }
@@ -134,6 +142,9 @@ impl Connection {
 
     /// Makes a pool thread look at this connection now.
     fn poke(self: Arc<Self>) {
+        if let Some(socket) = self.dump_socket.get().filter(|_| self.client.must_close()) {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
         let pool = self.front.pool().clone();
         pool.poke(self);
     }
@@ -293,8 +304,47 @@ impl Connection {
             *write_buffer = output.writer.into_buffer();
             return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
         }
+        if let Next::Dump = flow {
+            let dump = commands.take_dump();
+            *write_buffer = output.writer.into_buffer();
+            return self.start_dump(body, dump, seq, write_buffer);
+        }
         *rest = rest.get(rest.len() - output.rest.len()..).unwrap_or_default();
         finish(flow, output, write_buffer)
+    }
+
+    /// Gives the connection to a thread that sends it the log.
+    fn start_dump(self: &Arc<Self>, body: &mut Body, dump: Option<AskedDump>, seq: u8, write_buffer: &mut Vec<u8>) -> Step {
+        let connection = self.clone();
+        let socket = body.transport.socket().try_clone_to_owned();
+        let started = socket.and_then(|socket| {
+            let _ = self.dump_socket.set(socket);
+            // It waits until this thread lets go of `body`, and so begins after the connection is parked.
+            std::thread::Builder::new().name("dump".into()).spawn(move || connection.dump(dump, seq))
+        });
+        if let Err(error) = started {
+            let error = Error::internal(format_args!("no thread can be made for the binary log: {error}"));
+            let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
+            writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+            let _ = body.transport.send(writer.bytes(), &|wait| self.front.pool().blocking(wait));
+            return Step::Close;
+        }
+        crate::pool::park(&self.gate);
+        Step::Parked
+    }
+
+    fn dump(self: Arc<Self>, dump: Option<AskedDump>, seq: u8) {
+        let mut body = self.body.lock();
+        let Body { transport, phase, dumped, .. } = &mut *body;
+        if let (Some(dump), Phase::Command(commands)) = (dump, phase) {
+            let mut peer = DumpConnection::new(transport, &self.front, &self.client, &self.gate, seq);
+            if catch_unwind(AssertUnwindSafe(|| peer.run(&dump, &commands.session))).is_err() {
+                tracing::error!(connection = self.id, "sending the binary log panicked; the connection is closed");
+            }
+        }
+        *dumped = true;
+        drop(body);
+        self.front.pool().clone().resume(self);
     }
 
     /// COM_CHANGE_USER: the session ends, and a login begins with a fresh nonce.
@@ -336,6 +386,9 @@ impl Connection {
     }
 
     fn work(self: &Arc<Self>, body: &mut Body, worker: &mut Worker) -> Step {
+        if body.dumped {
+            return Step::Close;
+        }
         if let Some(result) = self.commit_result.lock().take() {
             match self.resume(body, result, &mut worker.write_buffer) {
                 Step::NeedInput => {}
@@ -398,7 +451,7 @@ fn finish(flow: Next, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Ste
             return Step::Parked;
         }
         Next::Command => Step::NeedInput,
-        Next::Close | Next::ChangeUser => Step::Close,
+        Next::Close | Next::ChangeUser | Next::Dump => Step::Close,
     };
     if !output.writer.is_empty() && output.flush().is_err() {
         return Step::Close;

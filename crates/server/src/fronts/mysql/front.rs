@@ -19,6 +19,7 @@ use super::login::Login;
 use super::tls::Keys;
 use super::transport::Transport;
 use crate::pool::Pool;
+use vaquita_replication::log::source::LogSource;
 use vaquita_session::clients::Client;
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::variables::Var;
@@ -43,6 +44,8 @@ pub struct Front {
     /// Connections that there are file descriptors for.
     sockets_max: u64,
     pub stopping: AtomicBool,
+    /// What replicas read, if there is one.
+    pub binary_log: OnceLock<Arc<dyn LogSource>>,
 }
 
 /// Tells the pool when the engine blocks a thread; set once the pool exists.
@@ -87,7 +90,7 @@ impl OperatorLog for Hooks {
 
 impl Front {
     pub fn new(server: Arc<Server>, pool: Arc<Pool>, keys: Option<Keys>, sockets_max: u64) -> Arc<Front> {
-        Arc::new(Front { server, pool, keys, sockets_max, stopping: AtomicBool::new(false) })
+        Arc::new(Front { server, pool, keys, sockets_max, stopping: AtomicBool::new(false), binary_log: OnceLock::new() })
     }
 
     pub fn pool(&self) -> &Arc<Pool> {

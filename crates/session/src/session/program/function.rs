@@ -235,6 +235,7 @@ impl FunctionHost<'_> {
         inner.functions = view;
         inner.lock_wait_ms_max = outer.lock_wait_ms_max;
         inner.table_lock_wait = outer.table_lock_wait;
+        inner.row_log = outer.row_log.as_ref().map(|log| log.within());
         inner
     }
 

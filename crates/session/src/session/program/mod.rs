@@ -186,6 +186,8 @@ impl Host for SessionHost<'_, '_, '_> {
                     session.run_plan(planned, &mut inner)
                 }
                 None => {
+                    let text = frame.routine.ast.program.steps.get(at).and_then(|step| step.text.as_deref());
+                    session.note_text(text.unwrap_or_default().as_bytes());
                     let before = session.prepared.take_values();
                     session.prepared.set_values(frame.values.clone());
                     let flow = session.statement(ast, &mut inner);

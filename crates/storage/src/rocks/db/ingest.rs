@@ -10,7 +10,7 @@ use librocksdb_sys as ffi;
 use parking_lot::Mutex;
 use rocksdb::AsRawPtr;
 
-use super::{Db, Result, RocksError, Snapshot, checked};
+use super::{Db, Family, Result, RocksError, Snapshot, checked};
 use crate::base::kill_points::kill_point;
 
 fn c_path(path: &Path) -> Result<CString> {
@@ -35,7 +35,7 @@ impl FileWriter {
         // SAFETY: the options live in `_db`; what is created is destroyed in `drop`.
         unsafe {
             let env = ffi::rocksdb_envoptions_create();
-            let writer = ffi::rocksdb_sstfilewriter_create(env, db._options.0.as_raw_ptr());
+            let writer = ffi::rocksdb_sstfilewriter_create(env, db.options.data.as_raw_ptr());
             let file = FileWriter { writer, env, path: path.to_path_buf(), _db: Arc::clone(db) };
             checked(|err| ffi::rocksdb_sstfilewriter_open(writer, name.as_ptr(), err))?;
             Ok(file)
@@ -216,7 +216,14 @@ impl Db {
             let options = ffi::rocksdb_ingestexternalfileoptions_create();
             ffi::rocksdb_ingestexternalfileoptions_set_move_files(options, 1);
             let done = checked(|err| {
-                ffi::rocksdb_ingest_external_file_cf(self.db, self.data, names.as_ptr(), names.len(), options, err)
+                ffi::rocksdb_ingest_external_file_cf(
+                    self.db,
+                    self.handle(Family::Data),
+                    names.as_ptr(),
+                    names.len(),
+                    options,
+                    err,
+                )
             });
             ffi::rocksdb_ingestexternalfileoptions_destroy(options);
             done

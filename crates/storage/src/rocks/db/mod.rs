@@ -103,20 +103,30 @@ fn newest_log_error(e: std::io::Error) -> RocksError {
     RocksError(format!("IO error: {e}: the note of the newest log"))
 }
 
-/// The two column families.
+/// The column families; the numbers are those that they have in batches, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Family {
-    Data,
-    Catalog,
+    Data = 0,
+    Catalog = 1,
+    /// Transactions for readers of the binary log, by position: keys ascend, and nothing is written again.
+    Log = 2,
 }
 
-/// The id that `Family::Catalog` has in batches: it is the first one made after `default`.
-pub const CATALOG_FAMILY_ID: u32 = 1;
+/// Names in the order of their numbers.
+const FAMILIES: [(Family, &CStr); 3] = [(Family::Data, c"default"), (Family::Catalog, c"catalog"), (Family::Log, c"binlog")];
+
+/// RocksDB keeps pointers into the caches and factories of these.
+pub struct FamilyOptions {
+    /// They carry the database's as well.
+    pub data: rocksdb::Options,
+    pub catalog: rocksdb::Options,
+    pub log: rocksdb::Options,
+}
 
 pub struct Db {
     db: *mut ffi::rocksdb_t,
-    data: *mut ffi::rocksdb_column_family_handle_t,
-    catalog: *mut ffi::rocksdb_column_family_handle_t,
+    families: [*mut ffi::rocksdb_column_family_handle_t; FAMILIES.len()],
     read_latest: *mut ffi::rocksdb_readoptions_t,
     write_sync: *mut ffi::rocksdb_writeoptions_t,
     write_async: *mut ffi::rocksdb_writeoptions_t,
@@ -133,8 +143,7 @@ pub struct Db {
     noted: AtomicU64,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
-    /// RocksDB keeps pointers into the caches and factories of these.
-    _options: (rocksdb::Options, rocksdb::Options),
+    options: FamilyOptions,
 }
 
 // SAFETY: rocksdb_t and column family handles may be used from any thread; the read and write
@@ -144,24 +153,24 @@ unsafe impl Send for Db {}
 unsafe impl Sync for Db {}
 
 impl Db {
-    /// Opens or creates the database with its two families.
-    pub fn open(dir: &Path, mut data: rocksdb::Options, catalog: rocksdb::Options) -> Result<Arc<Db>> {
+    /// Opens or creates the database with its families.
+    pub fn open(dir: &Path, mut options: FamilyOptions) -> Result<Arc<Db>> {
         let newest_log = NewestLog::open(dir).map_err(newest_log_error)?;
-        let log_begun = listener::listen(&mut data);
+        let log_begun = listener::listen(&mut options.data);
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))?;
-        let names = [c"default".as_ptr(), c"catalog".as_ptr()];
+        let names = FAMILIES.map(|(_, name)| name.as_ptr());
         // SAFETY: the pointers are valid for the call; RocksDB copies options and names.
         unsafe {
-            let options = [data.as_raw_ptr().cast_const(), catalog.as_raw_ptr().cast_const()];
-            let mut handles: [*mut ffi::rocksdb_column_family_handle_t; 2] = [ptr::null_mut(); 2];
+            let raw = [&options.data, &options.catalog, &options.log].map(|options| options.as_raw_ptr().cast_const());
+            let mut families: [*mut ffi::rocksdb_column_family_handle_t; FAMILIES.len()] = [ptr::null_mut(); FAMILIES.len()];
             let db = checked(|err| {
                 ffi::rocksdb_open_column_families(
-                    options[0],
+                    raw[0],
                     path.as_ptr(),
-                    2,
+                    FAMILIES.len() as c_int,
                     names.as_ptr(),
-                    options.as_ptr(),
-                    handles.as_mut_ptr(),
+                    raw.as_ptr(),
+                    families.as_mut_ptr(),
                     err,
                 )
             })?;
@@ -169,8 +178,7 @@ impl Db {
             ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
             let db = Db {
                 db,
-                data: handles[0],
-                catalog: handles[1],
+                families,
                 read_latest: ffi::rocksdb_readoptions_create(),
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
@@ -182,21 +190,20 @@ impl Db {
                 log_begun,
                 noted: AtomicU64::new(0),
                 hidden_entries: AtomicU64::new(0),
-                _options: (data, catalog),
+                options,
             };
-            let id = ffi::rocksdb_column_family_handle_get_id(db.catalog);
-            if id != CATALOG_FAMILY_ID {
-                return Err(RocksError(format!("Corruption: column family 'catalog' has id {id}")));
+            for (family, name) in FAMILIES {
+                let id = ffi::rocksdb_column_family_handle_get_id(db.handle(family));
+                if id != family as u32 {
+                    return Err(RocksError(format!("Corruption: column family '{}' has id {id}", name.to_string_lossy())));
+                }
             }
             Ok(Arc::new(db))
         }
     }
 
     fn handle(&self, family: Family) -> *mut ffi::rocksdb_column_family_handle_t {
-        match family {
-            Family::Data => self.data,
-            Family::Catalog => self.catalog,
-        }
+        self.families[family as usize]
     }
 
     /// The value of `key` at the snapshot, or the latest one, into `buf`.
@@ -257,7 +264,7 @@ impl Db {
             ffi::rocksdb_batched_multi_get_cf(
                 self.db,
                 options,
-                self.data,
+                self.handle(Family::Data),
                 keys.len(),
                 pointers.as_ptr(),
                 lengths.as_ptr(),
@@ -399,15 +406,16 @@ impl Db {
         checked(|err| unsafe { ffi::rocksdb_flush_wal(self.db, c_uchar::from(sync), err) })
     }
 
-    /// Writes the memtables of both families to files and starts a new log.
+    /// Writes the memtables of all families to files and starts a new log.
     pub fn flush_memtables(&self) -> Result<()> {
-        // SAFETY: options live for the call; the array holds two live handles.
+        // SAFETY: options live for the call; the array holds live handles.
         unsafe {
             let options = ffi::rocksdb_flushoptions_create();
             ffi::rocksdb_flushoptions_set_wait(options, 1);
             ffi::rocksdb_flushoptions_set_allow_write_stall(options, 1);
-            let mut handles = [self.data, self.catalog];
-            let done = checked(|err| ffi::rocksdb_flush_cfs(self.db, options, handles.as_mut_ptr(), handles.len() as c_int, err));
+            let mut families = self.families;
+            let count = families.len() as c_int;
+            let done = checked(|err| ffi::rocksdb_flush_cfs(self.db, options, families.as_mut_ptr(), count, err));
             ffi::rocksdb_flushoptions_destroy(options);
             done
         }
@@ -421,7 +429,14 @@ impl Db {
         let (deleted, _) = self.take_numbers(|| {
             let _beside_others = self.writes.read();
             checked(|err| unsafe {
-                ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
+                ffi::rocksdb_delete_cf(
+                    self.db,
+                    self.write_sync,
+                    self.handle(Family::Catalog),
+                    key.as_ptr().cast(),
+                    key.len(),
+                    err,
+                )
             })
         });
         deleted?;
@@ -431,14 +446,15 @@ impl Db {
         Ok(())
     }
 
-    /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
-    pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
+    /// Drops the files of a family that lie within `[lower, upper)` and hides the rest.
+    pub fn delete_range(&self, family: Family, lower: &[u8], upper: &[u8]) -> Result<()> {
+        let family = self.handle(family);
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
         let (deleted, _) = self.take_numbers(|| {
             let _beside_others = self.writes.read();
             // SAFETY: the pointers are valid for the call.
             checked(|err| unsafe {
-                ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err)
+                ffi::rocksdb_delete_range_cf(self.db, self.write_sync, family, from, from_len, to, to_len, err)
             })
         });
         deleted?;
@@ -446,9 +462,9 @@ impl Db {
         // SAFETY: the pointers are valid for the calls.
         unsafe {
             kill_point("reclaim.tombstone");
-            checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
+            checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, family, from, from_len, to, to_len, err))?;
             kill_point("reclaim.files-deleted");
-            checked(|err| ffi::rocksdb_suggest_compact_range_cf(self.db, self.data, from, from_len, to, to_len, err))
+            checked(|err| ffi::rocksdb_suggest_compact_range_cf(self.db, family, from, from_len, to, to_len, err))
         }
     }
 
@@ -457,7 +473,7 @@ impl Db {
         unsafe {
             ffi::rocksdb_compact_range_cf(
                 self.db,
-                self.data,
+                self.handle(Family::Data),
                 lower.as_ptr().cast(),
                 lower.len(),
                 upper.as_ptr().cast(),
@@ -476,7 +492,7 @@ impl Db {
         checked(|err| unsafe {
             ffi::rocksdb_approximate_sizes_cf_with_flags(
                 self.db,
-                self.data,
+                self.handle(Family::Data),
                 1,
                 from.as_ptr(),
                 &lower.len(),
@@ -499,7 +515,7 @@ impl Db {
         let name = CString::new(name).ok()?;
         // SAFETY: the result is NULL or a string from malloc that is ours.
         unsafe {
-            let text = ffi::rocksdb_property_value_cf(self.db, self.data, name.as_ptr());
+            let text = ffi::rocksdb_property_value_cf(self.db, self.handle(Family::Data), name.as_ptr());
             if text.is_null() {
                 return None;
             }
@@ -528,8 +544,7 @@ impl Drop for Db {
             ffi::rocksdb_readoptions_destroy(self.read_latest);
             ffi::rocksdb_writeoptions_destroy(self.write_sync);
             ffi::rocksdb_writeoptions_destroy(self.write_async);
-            ffi::rocksdb_column_family_handle_destroy(self.data);
-            ffi::rocksdb_column_family_handle_destroy(self.catalog);
+            self.families.iter().for_each(|family| ffi::rocksdb_column_family_handle_destroy(*family));
             ffi::rocksdb_close(self.db);
         }
     }

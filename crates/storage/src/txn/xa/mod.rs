@@ -37,6 +37,7 @@ use super::Store;
 use super::TxnOptions;
 use crate::commit::active::Isolation;
 use crate::commit::counters::CounterChange;
+use crate::commit::log_buffer::LogBuffer;
 use crate::commit::records::Records;
 use crate::commit::{CommitRequest, Touched};
 use crate::encoding::KeyRange;
@@ -239,7 +240,9 @@ impl Store {
     }
 
     /// XA COMMIT or XA ROLLBACK of a prepared branch; returns when that is durable. Error 1397 if there is none.
-    pub fn xa_end(self: &Arc<Store>, xid: &Xid, commit: bool) -> Result<()> {
+    /// `told` is for the binary log.
+    pub fn xa_end(self: &Arc<Store>, xid: &Xid, commit: bool, told: &LogBuffer) -> Result<()> {
+        let log = self.prepare_log(told)?;
         let not_there = || Error::new(&ER_XAER_NOTA, &[]);
         let prepared = {
             let mut branches = self.xa_branches().by_id.lock();
@@ -263,6 +266,7 @@ impl Store {
             touched: Touched::Keys(touched),
             files: None,
             counters,
+            log,
             owner: None,
             held: HeldLocks::default(),
         };
@@ -348,7 +352,13 @@ impl Store {
     }
 
     /// Writes the record of a branch; returns when it is durable.
-    pub(crate) fn write_xa_record(&self, xid: &Xid, record: &Record, counters: Vec<(TableId, CounterChange)>) -> Result<()> {
+    pub(crate) fn write_xa_record(
+        &self,
+        xid: &Xid,
+        record: &Record,
+        counters: Vec<(TableId, CounterChange)>,
+        log: Vec<u8>,
+    ) -> Result<()> {
         let bytes = record.encode();
         let mut records = Records::with_capacity(bytes.len());
         for (n, piece) in bytes.chunks(CHUNK_BYTES).enumerate() {
@@ -359,6 +369,7 @@ impl Store {
             touched: Touched::Keys(Vec::new()),
             files: None,
             counters,
+            log,
             owner: None,
             held: HeldLocks::default(),
         })

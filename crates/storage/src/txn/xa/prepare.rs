@@ -46,6 +46,7 @@ impl Transaction {
         // Ids that it used count as used from here on, whatever becomes of it.
         let mut counters = std::mem::take(&mut self.counters);
         counters.retain(|(_, change)| matches!(change, CounterChange::AutoIncrementUsed(_) | CounterChange::RowIdUsed(_)));
-        branch.store().write_xa_record(&branch.xid, &record, counters)
+        let log = branch.store().prepare_log(self.writes.log())?;
+        branch.store().write_xa_record(&branch.xid, &record, counters, log)
     }
 }

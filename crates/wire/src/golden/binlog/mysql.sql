@@ -112,5 +112,40 @@ INSERT INTO counted (a, b) VALUES (RAND(), @u)
 INSERT INTO counted (a, b) SELECT LAST_INSERT_ID(), CONCAT_WS(',', @i, @j, @d, @r, @n, HEX(@`a b`))
 LOAD DATA LOCAL INFILE 'load.txt' INTO TABLE counted FIELDS TERMINATED BY ',' (a, b) SET a = a + 1
 SET SESSION binlog_format = ROW
+@file keys
+SET SESSION sql_generate_invisible_primary_key = ON
+CREATE TABLE hidden_key (a INT)
+SET SESSION sql_generate_invisible_primary_key = OFF
+INSERT INTO hidden_key VALUES (7)
+CREATE TABLE unique_virtual (id INT NOT NULL, b INT GENERATED ALWAYS AS (id + 1) VIRTUAL NOT NULL, UNIQUE (b))
+INSERT INTO unique_virtual (id) VALUES (1)
+CREATE TABLE unique_prefix (id INT, b VARCHAR(10) NOT NULL, c INT NOT NULL, UNIQUE (b(3)), UNIQUE u2 (c), UNIQUE u1 (id))
+INSERT INTO unique_prefix VALUES (1, 'a', 1)
+CREATE TABLE unique_blob (id INT, a TINYBLOB NOT NULL, UNIQUE (a(255)))
+INSERT INTO unique_blob VALUES (1, 'a')
+CREATE TABLE unique_expression (id INT NOT NULL, b INT NOT NULL, UNIQUE ((id + 1)), UNIQUE z (b), UNIQUE y (id, b))
+INSERT INTO unique_expression VALUES (1, 1)
+CREATE TABLE unique_whole (id INT, a VARCHAR(10) NOT NULL, UNIQUE (a(10)))
+INSERT INTO unique_whole VALUES (1, 'a')
+CREATE TABLE collations (id INT NOT NULL, b VARCHAR(10) CHARACTER SET latin1, c VARCHAR(20), d VARCHAR(2) CHARACTER SET latin1, e VARCHAR(2) CHARACTER SET utf8mb4, f INT INVISIBLE, PRIMARY KEY (id))
+INSERT INTO collations (id) VALUES (1)
+CREATE TABLE sorts (id INT PRIMARY KEY, e1 ENUM('a') CHARACTER SET utf16, e2 SET('x','y') CHARACTER SET latin1, c1 CHAR(3) CHARACTER SET ucs2, c2 CHAR(5) CHARACTER SET utf32, v VARCHAR(3) CHARACTER SET gbk, t TINYTEXT CHARACTER SET utf16le, n NATIONAL CHAR(3), y YEAR, d DATE, ti TIMESTAMP(3) NULL, de DECIMAL(5,2) UNSIGNED, f FLOAT UNSIGNED, db DOUBLE UNSIGNED, bt BIT(3), vec VECTOR(5), j JSON, g GEOMETRY, p POINT, b TINYBLOB, bin BINARY(3))
+INSERT INTO sorts (id, e1, e2, c1, c2, v, t, n, bin, b) VALUES (1, 'a', 'x,y', _ucs2 x'20202020', 'a ', 'v ', 'b ', 'n ', x'610000', x'6100'), (2, 'a', '', _ucs2 x'00200020', ' ', ' ', ' ', ' ', x'000000', x'00'), (3, NULL, NULL, _ucs2 x'00610020', NULL, NULL, NULL, NULL, NULL, NULL)
+SET GLOBAL binlog_row_metadata = MINIMAL
+INSERT INTO sorts (id, y, d, ti, de, f, db, bt) VALUES (4, 2155, '2000-02-29', '2001-01-01 00:00:00.123', 1.5, 1.5, 2.5, 5)
+SET GLOBAL binlog_row_metadata = FULL
+CREATE TABLE defaults (id INT PRIMARY KEY AUTO_INCREMENT, a INT DEFAULT 5, b VARCHAR(10) NOT NULL DEFAULT 'b', c TEXT, d BLOB, e INT GENERATED ALWAYS AS (a + 1) STORED, f DATETIME NOT NULL DEFAULT '2020-01-02 03:04:05', g INT DEFAULT (1 + 1), h JSON)
+SET SESSION binlog_row_image = MINIMAL
+INSERT INTO defaults (a, c) VALUES (5, NULL)
+INSERT INTO defaults () VALUES ()
+UPDATE defaults SET c = 'c', a = 6 WHERE id = 1
+DELETE FROM defaults WHERE id = 2
+SET SESSION binlog_row_image = NOBLOB
+INSERT INTO defaults (id, a) VALUES (10, 1)
+INSERT INTO defaults (id, c, d) VALUES (11, 'c', NULL)
+UPDATE defaults SET a = 2, h = '[1]' WHERE id = 11
+UPDATE defaults SET d = 'd' WHERE id = 11
+DELETE FROM defaults WHERE id = 11
+SET SESSION binlog_row_image = FULL
 @file end
 DROP DATABASE binlog_golden

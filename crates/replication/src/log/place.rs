@@ -1,0 +1,205 @@
+//! Places in the log, and the keys and values under which its transactions are stored.
+//!
+//! Keys of the log's family, numbers big-endian, so that they ascend as the log grows:
+//!
+//! | key                                     | value                                                              |
+//! |-----------------------------------------|--------------------------------------------------------------------|
+//! | file (4 bytes), 0 (8 bytes)             | `Entry`: the events that a file begins with                          |
+//! | file (4 bytes), position (8 bytes)      | `Entry`: the events of a transaction, or the last one of a file      |
+//! | `fffffffe` file (4 bytes), extent (8)   | nothing: the file has a transaction whose events are in the extent   |
+//! | `ffffffff` extent (8 bytes), position (8) | events of a large transaction, by their place in it                |
+//!
+//! An `Entry` is 1 byte of flags (1: the events have checksums; 2: an extent follows; 4: a GTID follows), the number of the extent and its
+//! bytes with checksums, the GTID (16 bytes, tag, number), then events. Numbers are varints, a tag has its length in front.
+//!
+//! Positions and lengths are those that a file of MySQL would have, with the checksums, which are not stored: they are computed when the
+//! events are sent, as is the position in each header.
+
+use vaquita_types::gtid::{Gtid, Tag, Uuid};
+use vaquita_types::{Error, Result};
+use vaquita_wire::binlog::header::{CHECKSUM_BYTES, HEADER_BYTES};
+
+use super::entries::{Fields, damaged, put, put_bytes};
+
+/// A position of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub file: u32,
+    pub pos: u64,
+}
+
+/// The position behind the four bytes that a file begins with.
+pub const FIRST_POS: u64 = 4;
+const EXTENT_FILES: u32 = u32::MAX - 1;
+const EXTENTS: u32 = u32::MAX;
+const PLACE_BYTES: usize = 12;
+
+const HAS_CHECKSUMS: u8 = 1;
+const HAS_EXTENT: u8 = 2;
+const HAS_GTID: u8 = 4;
+
+impl Place {
+    pub fn key(self) -> [u8; PLACE_BYTES] {
+        let mut key = [0; PLACE_BYTES];
+        key[..4].copy_from_slice(&self.file.to_be_bytes());
+        key[4..].copy_from_slice(&self.pos.to_be_bytes());
+        key
+    }
+
+    pub fn of_key(key: &[u8]) -> Result<Place> {
+        let key: &[u8; PLACE_BYTES] = key.try_into().map_err(|_| damaged())?;
+        let [a, b, c, d, pos @ ..] = *key;
+        Ok(Place { file: u32::from_be_bytes([a, b, c, d]), pos: u64::from_be_bytes(pos) })
+    }
+}
+
+/// Of an extent that a file has.
+pub fn extent_file_key(file: u32, extent: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&EXTENT_FILES.to_be_bytes());
+    key[4..8].copy_from_slice(&file.to_be_bytes());
+    key[8..].copy_from_slice(&extent.to_be_bytes());
+    key
+}
+
+/// Of a piece of an extent.
+pub fn extent_key(extent: u64, pos: u64) -> [u8; 20] {
+    let mut key = [0; 20];
+    key[..4].copy_from_slice(&EXTENTS.to_be_bytes());
+    key[4..12].copy_from_slice(&extent.to_be_bytes());
+    key[12..].copy_from_slice(&pos.to_be_bytes());
+    key
+}
+
+/// The extent and the position that a key of a piece has, or the file and the extent of an `extent_file_key`.
+pub fn numbers_of_extent_key(key: &[u8]) -> Result<(u64, u64)> {
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, byte| n << 8 | u64::from(*byte));
+    match key.len() {
+        16 => Ok((number(&key[4..8]), number(&key[8..]))),
+        20 => Ok((number(&key[4..12]), number(&key[12..]))),
+        _ => Err(damaged()),
+    }
+}
+
+/// What stands under a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry<'e> {
+    pub checksum: bool,
+    /// The number of the extent in which the rest of the events is, and their bytes.
+    pub extent: Option<(u64, u64)>,
+    pub gtid: Option<Gtid>,
+    pub events: &'e [u8],
+}
+
+impl<'e> Entry<'e> {
+    pub fn encode_head(&self, out: &mut Vec<u8>) {
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        let flags =
+            flag(self.checksum, HAS_CHECKSUMS) | flag(self.extent.is_some(), HAS_EXTENT) | flag(self.gtid.is_some(), HAS_GTID);
+        out.push(flags);
+        if let Some((extent, bytes)) = self.extent {
+            put(out, extent);
+            put(out, bytes);
+        }
+        if let Some(gtid) = &self.gtid {
+            out.extend_from_slice(&gtid.source.0);
+            put_bytes(out, gtid.tag.as_str().as_bytes());
+            put(out, gtid.number);
+        }
+    }
+
+    pub fn decode(value: &'e [u8]) -> Result<Entry<'e>> {
+        let mut fields = Fields(value);
+        let flags = fields.byte()?;
+        let extent = match flags & HAS_EXTENT {
+            0 => None,
+            _ => Some((fields.number()?, fields.number()?)),
+        };
+        let gtid = match flags & HAS_GTID {
+            0 => None,
+            _ => {
+                let source = Uuid(*fields.array()?);
+                let tag = Tag::new(fields.bytes()?).ok_or_else(damaged)?;
+                Some(Gtid { source, tag, number: fields.number()? })
+            }
+        };
+        Ok(Entry { checksum: flags & HAS_CHECKSUMS != 0, extent, gtid, events: fields.0 })
+    }
+
+    /// Bytes in the file of all its events.
+    pub fn bytes(&self) -> Result<u64> {
+        let mut rest = self.events;
+        let mut bytes = self.extent.map_or(0, |(_, bytes)| bytes);
+        while !rest.is_empty() {
+            let (stored, in_file) = event_bytes(rest, self.checksum)?;
+            rest = &rest[stored..];
+            bytes += in_file;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Of the first event: its bytes here, and in the file.
+pub fn event_bytes(events: &[u8], checksum: bool) -> Result<(usize, u64)> {
+    const LENGTH_AT: usize = 9;
+    let length = events.get(LENGTH_AT..).and_then(|rest| rest.first_chunk()).map(|bytes| u32::from_le_bytes(*bytes));
+    let in_file = length.ok_or_else(damaged)?;
+    let stored = (in_file as usize).checked_sub(if checksum { CHECKSUM_BYTES } else { 0 }).ok_or_else(damaged)?;
+    if stored < HEADER_BYTES || stored > events.len() {
+        return Err(damaged());
+    }
+    Ok((stored, in_file.into()))
+}
+
+/// `binlog.000007`.
+pub fn file_name(number: u32) -> String {
+    format!("{BASE_NAME}.{number:06}")
+}
+
+/// The number of a file with this name.
+pub fn file_number(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(BASE_NAME)?.strip_prefix('.')?;
+    let number = digits.parse().ok().filter(|_| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))?;
+    (file_name(number) == name).then_some(number)
+}
+
+pub const BASE_NAME: &str = "binlog";
+
+/// Numbers of files end before those of extents begin.
+pub fn next_file(number: u32) -> Result<u32> {
+    match number.checked_add(1).filter(|next| *next < EXTENT_FILES) {
+        Some(next) => Ok(next),
+        None => Err(Error::internal("all numbers of files of the binary log are used up")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_mysql() {
+        assert_eq!(file_name(7), "binlog.000007");
+        assert_eq!(file_name(1_234_567), "binlog.1234567");
+        for number in [1, 999_999, 1_000_000] {
+            assert_eq!(file_number(&file_name(number)), Some(number));
+        }
+        for name in ["binlog.7", "binlog.0000007", "binlog.00000x", "log.000007", "binlog", "binlog.+00007"] {
+            assert_eq!(file_number(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_come_back() {
+        let gtid = Gtid { source: Uuid([3; 16]), tag: Tag::new(b"a").unwrap(), number: 77 };
+        for entry in [
+            Entry { events: b"x", ..Entry::default() },
+            Entry { checksum: true, extent: Some((5, 1 << 40)), gtid: Some(gtid), events: b"" },
+        ] {
+            let mut value = Vec::new();
+            entry.encode_head(&mut value);
+            value.extend_from_slice(entry.events);
+            assert_eq!(Entry::decode(&value).unwrap(), entry);
+        }
+    }
+}

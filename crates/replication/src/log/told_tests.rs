@@ -1,0 +1,229 @@
+//! What statements tell the log of rows, as text for people has it.
+
+use vaquita_wire::binlog::rows::rows_flags;
+use vaquita_wire::binlog::text::put_rows;
+use vaquita_wire::binlog::{Decoder, Event, EventReader};
+
+use super::Place;
+use super::test_source::Source;
+
+fn start() -> Source {
+    let mut source = Source::start();
+    source.run("CREATE DATABASE shop");
+    source.run("USE shop");
+    source
+}
+
+/// A line for each table and each row; `;` where a statement ends.
+fn told(source: &Source, from: Place) -> Vec<String> {
+    let (mut decoder, mut lines) = (Decoder::default(), Vec::new());
+    for mut event in source.events(from) {
+        // As if it had never been counted with a checksum.
+        let len = event.len() as u32;
+        event[9..13].copy_from_slice(&len.to_le_bytes());
+        let mut reader = EventReader::of_payload();
+        reader.feed(&event);
+        let raw = reader.next_event().unwrap().unwrap();
+        match decoder.decode(&raw).unwrap() {
+            Event::TableMap(map) => lines.push(format!("map {}", String::from_utf8_lossy(&map.table))),
+            Event::RowsQuery(text) => lines.push(String::from_utf8_lossy(text).into_owned()),
+            Event::Rows(rows) => {
+                let mut text = Vec::new();
+                put_rows(&rows, &mut text).unwrap();
+                let text = String::from_utf8(text).unwrap().replace("### ", "").replace('`', "").replace("shop.", "");
+                for line in text.lines().map(str::trim) {
+                    let begins = ["INSERT ", "UPDATE ", "DELETE "].iter().any(|verb| line.starts_with(verb));
+                    match lines.last_mut().filter(|_| !begins) {
+                        Some(row) => *row += &format!(" {line}"),
+                        None => lines.push(line.into()),
+                    }
+                }
+                let flags = rows.flags & !rows_flags::CASCADES_FOLLOW;
+                if flags & rows_flags::NO_FOREIGN_KEY_CHECKS != 0 {
+                    lines.push("(no foreign keys)".into());
+                }
+                if flags & rows_flags::STATEMENT_END != 0 {
+                    lines.push(";".into());
+                }
+            }
+            Event::Xid(_) => lines.push("commit".into()),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn assert_told(source: &Source, from: Place, expected: &[&str]) {
+    assert_eq!(told(source, from), expected);
+}
+
+#[test]
+fn what_is_undone_is_not_told() {
+    let mut source = start();
+    source.run("CREATE TABLE t (id INT PRIMARY KEY)");
+    let from = source.log.end();
+    source.run("BEGIN");
+    source.run("INSERT INTO t VALUES (1)");
+    source.run("SAVEPOINT s");
+    source.run("INSERT INTO t VALUES (2)");
+    source.run("ROLLBACK TO SAVEPOINT s");
+    source.fails("INSERT INTO t VALUES (3), (1)");
+    source.run("INSERT IGNORE INTO t VALUES (1), (4), (4)");
+    source.run("COMMIT");
+    source.run("BEGIN");
+    source.run("INSERT INTO t VALUES (5)");
+    source.run("ROLLBACK");
+    assert_told(&source, from, &["map t", "INSERT INTO t SET id=1", ";", "map t", "INSERT INTO t SET id=4", ";", "commit"]);
+}
+
+#[test]
+fn cascades_are_told_and_not_to_be_repeated() {
+    let mut source = start();
+    source.run("CREATE TABLE p (id INT PRIMARY KEY, a INT)");
+    source.run(
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE SET NULL ON UPDATE CASCADE)",
+    );
+    source.run("INSERT INTO p VALUES (1, 1), (2, 2)");
+    source.run("INSERT INTO c VALUES (1, 1)");
+    let from = source.log.end();
+    source.run("UPDATE p SET a = 9 WHERE id = 1");
+    source.run("DELETE FROM p WHERE id = 1");
+    assert_told(
+        &source,
+        from,
+        &[
+            "map p",
+            "UPDATE p WHERE id=1 a=1 SET id=1 a=9",
+            ";",
+            "commit",
+            "map p",
+            "DELETE FROM p WHERE id=1 a=9",
+            "(no foreign keys)",
+            ";",
+            "map p",
+            "map c",
+            "UPDATE c WHERE id=1 p=1 SET id=1 p=NULL",
+            "(no foreign keys)",
+            ";",
+            "commit",
+        ],
+    );
+}
+
+#[test]
+fn triggers_and_their_statement_are_one_transaction() {
+    let mut source = start();
+    source.run("CREATE TABLE t (id INT PRIMARY KEY)");
+    source.run("CREATE TABLE seen (id INT)");
+    source.run("CREATE TRIGGER after_insert AFTER INSERT ON t FOR EACH ROW INSERT INTO seen VALUES (NEW.id)");
+    source.run("CREATE FUNCTION written(id INT) RETURNS INT DETERMINISTIC BEGIN INSERT INTO seen VALUES (id); RETURN id; END");
+    source.run("SET SESSION binlog_rows_query_log_events = ON");
+    let from = source.log.end();
+    source.run("INSERT INTO t VALUES (1), (2)");
+    source.run("INSERT INTO t SELECT written(3)");
+    assert_told(
+        &source,
+        from,
+        &[
+            "INSERT INTO t VALUES (1), (2)",
+            "map t",
+            "INSERT INTO t SET id=1",
+            ";",
+            "map t",
+            "map seen",
+            "INSERT INTO seen SET id=1",
+            "INSERT INTO t SET id=2",
+            "INSERT INTO seen SET id=2",
+            ";",
+            "commit",
+            "INSERT INTO t SELECT written(3)",
+            "map seen",
+            "INSERT INTO seen SET id=3",
+            ";",
+            "map seen",
+            "map t",
+            "INSERT INTO t SET id=3",
+            "INSERT INTO seen SET id=3",
+            ";",
+            "commit",
+        ],
+    );
+}
+
+#[test]
+fn tables_that_come_and_go_are_not_told_and_those_that_keep_nothing_are() {
+    let mut source = start();
+    source.run("CREATE TEMPORARY TABLE passing (id INT)");
+    source.run("CREATE TABLE nothing (id INT) ENGINE = BLACKHOLE");
+    let from = source.log.end();
+    source.run("INSERT INTO passing VALUES (1)");
+    source.run("INSERT INTO nothing VALUES (2)");
+    assert_told(&source, from, &["map nothing", "INSERT INTO nothing SET id=2", ";", "commit"]);
+}
+
+#[test]
+fn a_row_that_changes_its_partition_is_updated() {
+    let mut source = start();
+    source.run("CREATE TABLE t (id INT PRIMARY KEY, a INT) PARTITION BY HASH (id) PARTITIONS 3");
+    source.run("INSERT INTO t VALUES (1, 1)");
+    let from = source.log.end();
+    source.run("UPDATE t SET id = 2");
+    source.run("DELETE FROM t");
+    assert_told(
+        &source,
+        from,
+        &["map t", "UPDATE t WHERE id=1 a=1 SET id=2 a=1", ";", "commit", "map t", "DELETE FROM t WHERE id=2 a=1", ";", "commit"],
+    );
+}
+
+#[test]
+fn times_are_in_utc_and_columns_that_are_not_stored_are_computed() {
+    let mut source = start();
+    source.run("SET SESSION time_zone = '+05:00'");
+    source.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP, h INT AS (HOUR(a)) VIRTUAL, k INT AS (id + 1) VIRTUAL, KEY ((id * 2)))",
+    );
+    source.run("INSERT INTO t (id, a) VALUES (1, '2020-01-01 12:00:00')");
+    let from = source.log.end();
+    source.run("UPDATE t SET a = '2020-01-01 06:00:00'");
+    source.run("DELETE FROM t WHERE id = 1");
+    let before = "id=1 a='2020-01-01 07:00:00+00:00' h=12 k=2";
+    let after = "id=1 a='2020-01-01 01:00:00+00:00' h=6 k=2";
+    let update = format!("UPDATE t WHERE {before} SET {after}");
+    let delete = format!("DELETE FROM t WHERE {after}");
+    assert_told(&source, from, &["map t", &update, ";", "commit", "map t", &delete, ";", "commit"]);
+}
+
+#[test]
+fn rows_in_the_way_are_told_as_what_becomes_of_them() {
+    let mut source = start();
+    source.run("CREATE TABLE t (id INT PRIMARY KEY, a INT)");
+    source.run("INSERT INTO t VALUES (1, 1)");
+    let from = source.log.end();
+    source.run("INSERT INTO t VALUES (1, 2) ON DUPLICATE KEY UPDATE a = 3");
+    source.run("UPDATE t SET a = 3");
+    assert_told(&source, from, &["map t", "UPDATE t WHERE id=1 a=1 SET id=1 a=3", ";", "commit"]);
+    let from = source.log.end();
+    source.run("CREATE TABLE u SELECT id + 1 AS id FROM t");
+    let lines = told(&source, from);
+    assert_eq!(lines, ["map u", "INSERT INTO u SET id=2", ";", "commit"]);
+}
+
+#[test]
+fn a_large_transaction_is_whole() {
+    let mut source = start();
+    source.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(200), b BLOB)");
+    source.run("INSERT INTO t (a) VALUES ('a')");
+    let from = source.log.end();
+    source.run("BEGIN");
+    for _ in 0..15 {
+        source.run("INSERT INTO t (a, b) SELECT REPEAT('x', 150), REPEAT('y', 100) FROM t");
+    }
+    source.run("COMMIT");
+    let lines = told(&source, from);
+    let count = |wanted: &str| lines.iter().filter(|line| line.starts_with(wanted)).count();
+    assert_eq!([count("INSERT INTO t"), count("map t"), count(";"), count("commit")], [(1 << 15) - 1, 15, 15, 1]);
+    for id in [2, 1 << 14, (1 << 15) - 1] {
+        assert_eq!(count(&format!("INSERT INTO t SET id={id} ")), 1);
+    }
+}

@@ -1,0 +1,306 @@
+//! What the leader of commits adds to the log: places, GTIDs, the ends and beginnings of files.
+//!
+//! Nothing of it counts until the batch is written that has it: a refused group is forgotten by going back to the `Writer` of before.
+
+use vaquita_storage::{Family, Records};
+use vaquita_types::Result;
+use vaquita_types::gtid::{GTID_NUMBER_MAX, Gtid, GtidSet, Tag, Uuid};
+use vaquita_wire::binlog::header::{CHECKSUM_BYTES, HEADER_BYTES, flags};
+use vaquita_wire::binlog::{ChecksumAlgorithm, FormatDescription, GtidEvent, Header, Rotate, event_type};
+
+use super::entries::{Fields, Naming, Unit, damaged, put};
+use super::place::{Entry, FIRST_POS, Place, extent_file_key, file_name, next_file};
+
+/// Of each type of event from 1, the bytes in front of its variable part, as MySQL 9.7 has them.
+const POST_HEADER_LENGTHS: [u8; 42] = [
+    0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 99, 0, 4, 26, 8, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0,
+    10, 40, 0, 0,
+];
+/// The state is stored anew when the log has grown by so much, which a start reads.
+const STATE_BYTES: u64 = 4 << 20;
+
+/// What events of this server say of it, and how the log is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogSettings {
+    pub server_uuid: Uuid,
+    pub server_id: u32,
+    pub server_version: String,
+    /// `max_binlog_size`.
+    pub file_bytes_max: u64,
+    /// `binlog_checksum`.
+    pub checksum: bool,
+    /// `binlog_row_metadata=FULL`.
+    pub full_metadata: bool,
+    /// `gtid_mode` gives transactions GTIDs.
+    pub names_transactions: bool,
+    /// `binlog_row_event_max_size`.
+    pub row_event_bytes_max: usize,
+}
+
+impl LogSettings {
+    /// As events have it: 80407 of 8.4.7.
+    pub fn version_number(&self) -> u32 {
+        let mut numbers = self.server_version.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+        let mut number = || numbers.next().unwrap_or(0);
+        let (major, minor, patch): (u32, u32, u32) = (number(), number(), number());
+        major * 10_000 + minor * 100 + patch
+    }
+}
+
+/// Where the log goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Writer {
+    pub place: Place,
+    /// Events of the file have checksums.
+    checksum: bool,
+    /// Of the last transaction in the file.
+    sequence: i64,
+    /// What each transaction of the running group has to wait for.
+    last_committed: i64,
+    /// Where the state was stored last.
+    stored_at: u64,
+}
+
+/// What is added to the batch of a group.
+pub struct Group<'g> {
+    pub records: &'g mut Records,
+    pub settings: &'g LogSettings,
+    /// With what the group adds to it.
+    pub executed: &'g mut GtidSet,
+    pub added: &'g mut Vec<Gtid>,
+    /// Microseconds since 1970.
+    pub now_us: u64,
+}
+
+impl Writer {
+    /// Goes on behind `state` and the entries that followed it.
+    pub fn at(place: Place, checksum: bool, sequence: i64) -> Writer {
+        Writer { place, checksum, sequence, last_committed: sequence, stored_at: 0 }
+    }
+
+    /// Those before are committed: those that follow may depend on them.
+    pub fn begin_group(&mut self) {
+        self.last_committed = self.sequence;
+    }
+
+    /// Adds a transaction.
+    pub fn add(&mut self, unit: &Unit<'_>, group: &mut Group<'_>) -> Result<()> {
+        let Unit { facts, .. } = unit;
+        self.sequence += 1;
+        let gtid = match &facts.naming {
+            Naming::Anonymous => None,
+            Naming::Given(gtid) => Some(gtid.clone()),
+            Naming::Automatic(tag) => Some(next_gtid(group.executed, group.settings.server_uuid, tag)?),
+        };
+        let (original_commit_us, original_version) = (facts.original_commit_us, facts.original_version);
+        let mut event = GtidEvent {
+            gtid,
+            may_have_statements: facts.has_statements,
+            last_committed: self.last_committed,
+            sequence_number: self.sequence,
+            immediate_commit_micros: Some(group.now_us),
+            original_commit_micros: original_commit_us.filter(|us| *us != group.now_us),
+            transaction_bytes: None,
+            immediate_server_version: Some(group.settings.version_number()),
+            original_server_version: original_version.filter(|version| *version != group.settings.version_number()),
+            commit_group_ticket: None,
+        };
+        let header = Header {
+            timestamp: facts.timestamp,
+            event_type: event_type::QUERY,
+            server_id: facts.server_id,
+            length: 0,
+            end_position: 0,
+            flags: 0,
+        };
+        let mut begin = Vec::new();
+        if !facts.begin.is_empty() {
+            self.put_event(&mut begin, header, |out| out.extend_from_slice(&facts.begin));
+        }
+        let checksums = if self.checksum { CHECKSUM_BYTES as u64 } else { 0 };
+        let of_events = |bytes: usize, count: u64| bytes as u64 + count * checksums;
+        let rest = of_events(begin.len(), u64::from(!begin.is_empty())) + of_events(0, unit.count) + unit.bytes;
+        // The length counts itself.
+        let mut head = Vec::new();
+        let mut all = rest;
+        loop {
+            event.transaction_bytes = Some(all);
+            head.clear();
+            self.put_gtid(&mut head, header, &event);
+            let with_head = rest + of_events(head.len(), 1);
+            if with_head == all {
+                break;
+            }
+            all = with_head;
+        }
+        let entry = Entry {
+            checksum: self.checksum,
+            extent: unit.extent.map(|extent| (extent, unit.bytes + unit.count * checksums)),
+            gtid: event.gtid.clone(),
+            events: &[],
+        };
+        let mut value = Vec::with_capacity(64 + head.len() + begin.len() + unit.events.len());
+        entry.encode_head(&mut value);
+        value.extend_from_slice(&head);
+        value.extend_from_slice(&begin);
+        value.extend_from_slice(unit.events);
+        group.records.put(Family::Log, &self.place.key(), &value);
+        if let Some(extent) = unit.extent {
+            group.records.put(Family::Log, &extent_file_key(self.place.file, extent), &[]);
+        }
+        self.place.pos += all;
+        if let Some(gtid) = event.gtid {
+            group.executed.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
+            group.added.push(gtid);
+        }
+        Ok(())
+    }
+
+    /// Ends the file if it is full, and stores the state if it is long ago.
+    pub fn end_group(&mut self, group: &mut Group<'_>) -> Result<()> {
+        if self.place.pos >= group.settings.file_bytes_max {
+            return self.rotate(group);
+        }
+        if self.place.pos - self.stored_at >= STATE_BYTES {
+            self.store_state(group);
+        }
+        Ok(())
+    }
+
+    /// FLUSH BINARY LOGS, or the file is full.
+    pub fn rotate(&mut self, group: &mut Group<'_>) -> Result<()> {
+        let next = next_file(self.place.file)?;
+        let header = self.own_header(event_type::ROTATE, group);
+        self.put_last(group, header, |out| Rotate { position: FIRST_POS, file: file_name(next).as_bytes() }.encode(out));
+        self.begin_file(next, 0, group);
+        Ok(())
+    }
+
+    /// The server stops: the file ends.
+    pub fn stop(&mut self, group: &mut Group<'_>) {
+        let header = self.own_header(event_type::STOP, group);
+        self.put_last(group, header, |_| {});
+    }
+
+    fn own_header(&self, event_type: u8, group: &Group<'_>) -> Header {
+        Header {
+            timestamp: (group.now_us / 1_000_000) as u32,
+            event_type,
+            server_id: group.settings.server_id,
+            length: 0,
+            end_position: 0,
+            flags: 0,
+        }
+    }
+
+    fn put_last(&mut self, group: &mut Group<'_>, header: Header, data: impl FnOnce(&mut Vec<u8>)) {
+        let mut value = Vec::new();
+        Entry { checksum: self.checksum, ..Entry::default() }.encode_head(&mut value);
+        let before = value.len();
+        self.put_event(&mut value, header, data);
+        group.records.put(Family::Log, &self.place.key(), &value);
+        self.place.pos += (value.len() - before + if self.checksum { CHECKSUM_BYTES } else { 0 }) as u64;
+    }
+
+    /// `created`: when the server started, if this is its first file.
+    pub fn begin_file(&mut self, number: u32, created: u32, group: &mut Group<'_>) {
+        *self = Writer::at(Place { file: number, pos: FIRST_POS }, group.settings.checksum, 0);
+        let mut value = Vec::new();
+        Entry { checksum: self.checksum, ..Entry::default() }.encode_head(&mut value);
+        let before = value.len();
+        let format = FormatDescription {
+            server_version: group.settings.server_version.as_bytes(),
+            created,
+            post_header_lengths: &POST_HEADER_LENGTHS,
+            checksum: Some(if self.checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::Off }),
+        };
+        // It has a checksum in any case, which is stored as four bytes if the others have none.
+        self.put_event(&mut value, self.own_header(event_type::FORMAT_DESCRIPTION, group), |out| {
+            format.encode(out);
+            if !self.checksum {
+                out.extend_from_slice(&[0; CHECKSUM_BYTES]);
+            }
+        });
+        let previous = Header { flags: flags::IGNORABLE, ..self.own_header(event_type::PREVIOUS_GTIDS, group) };
+        self.put_event(&mut value, previous, |out| group.executed.encode_for_all(out));
+        let checksums = if self.checksum { 2 * CHECKSUM_BYTES } else { 0 };
+        group.records.put(Family::Log, &Place { file: number, pos: 0 }.key(), &value);
+        self.place.pos += (value.len() - before + checksums) as u64;
+        self.store_state(group);
+    }
+
+    fn store_state(&mut self, group: &mut Group<'_>) {
+        self.stored_at = self.place.pos;
+        let state =
+            State { place: self.place, checksum: self.checksum, sequence: self.sequence, executed: group.executed.clone() };
+        group.records.put(Family::Catalog, &state_key(), &state.encode());
+    }
+
+    fn put_gtid(&self, out: &mut Vec<u8>, header: Header, event: &GtidEvent) {
+        match &event.gtid {
+            Some(gtid) if !gtid.tag.is_empty() => {
+                self.put_event(out, Header { event_type: event_type::GTID_TAGGED, ..header }, |out| event.encode_tagged(out));
+            }
+            Some(_) => self.put_event(out, Header { event_type: event_type::GTID, ..header }, |out| event.encode(out)),
+            None => self.put_event(out, Header { event_type: event_type::ANONYMOUS_GTID, ..header }, |out| event.encode(out)),
+        }
+    }
+
+    /// An event whose header has the length that it has in the file.
+    fn put_event(&self, out: &mut Vec<u8>, header: Header, data: impl FnOnce(&mut Vec<u8>)) {
+        put_event(out, header, self.checksum, data);
+    }
+}
+
+/// The same for a file whose events have checksums or not.
+pub fn put_event(out: &mut Vec<u8>, header: Header, checksum: bool, data: impl FnOnce(&mut Vec<u8>)) {
+    const LENGTH_AT: usize = 9;
+    let start = out.len();
+    header.encode(out);
+    data(out);
+    let length = out.len() - start + if checksum { CHECKSUM_BYTES } else { 0 };
+    debug_assert!(length >= HEADER_BYTES);
+    out[start + LENGTH_AT..start + LENGTH_AT + 4].copy_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// The number behind the last one of this server and tag.
+fn next_gtid(executed: &GtidSet, source: Uuid, tag: &Tag) -> Result<Gtid> {
+    let last = executed.last(source, tag).unwrap_or(0);
+    if last >= GTID_NUMBER_MAX {
+        return Err(vaquita_types::Error::internal("all numbers of transactions are used up"));
+    }
+    Ok(Gtid { source, tag: tag.clone(), number: last + 1 })
+}
+
+/// What is stored of the writer, from which a start goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub place: Place,
+    pub checksum: bool,
+    pub sequence: i64,
+    pub executed: GtidSet,
+}
+
+pub fn state_key() -> Vec<u8> {
+    vaquita_storage::meta_key(b"binlog/state")
+}
+
+impl State {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, self.place.file.into());
+        put(&mut out, self.place.pos);
+        out.push(u8::from(self.checksum));
+        put(&mut out, self.sequence as u64);
+        self.executed.encode(&mut out);
+        out
+    }
+
+    pub fn decode(value: &[u8]) -> Result<State> {
+        let mut fields = Fields(value);
+        let place = Place { file: fields.number()? as u32, pos: fields.number()? };
+        let (checksum, sequence) = (fields.byte()? != 0, fields.number()? as i64);
+        let executed = GtidSet::decode(fields.0).map_err(|_| damaged())?;
+        Ok(State { place, checksum, sequence, executed })
+    }
+}

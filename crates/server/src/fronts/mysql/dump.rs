@@ -1,0 +1,170 @@
+//! A connection that the binary log is sent to, until it ends: `replication::log::dump` says what is sent, this is how it gets there.
+//!
+//! It has a thread of its own, which writes until the replica has taken it, and waits for the log.
+
+use std::time::Duration;
+
+use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump, dump_error};
+use vaquita_session::binary_log::RunningDump;
+use vaquita_session::clients::Client;
+use vaquita_session::counters::Counter;
+use vaquita_session::session::Session;
+use vaquita_session::variables::registry;
+use vaquita_types::Error;
+use vaquita_types::errno::ER_MALFORMED_GTID_SET_ENCODING;
+use vaquita_types::gtid::{GtidSet, Uuid};
+use vaquita_wire::commands::{BinlogDump, dump_flags};
+use vaquita_wire::packet::PacketWriter;
+use vaquita_wire::result::{put_eof, put_err};
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::front::Front;
+use super::output::FLUSH_BYTES;
+use super::reply::status_flags;
+use super::transport::Transport;
+use crate::pool::Gate;
+
+/// COM_BINLOG_DUMP or COM_BINLOG_DUMP_GTID, whose privilege has been checked.
+pub struct AskedDump {
+    file: Vec<u8>,
+    position: u64,
+    flags: u16,
+    server_id: u32,
+    known: Option<Vec<u8>>,
+}
+
+impl AskedDump {
+    pub fn of(dump: &BinlogDump<'_>) -> AskedDump {
+        AskedDump {
+            file: dump.file.to_vec(),
+            position: dump.position,
+            flags: dump.flags,
+            server_id: dump.server_id,
+            known: dump.known.map(<[u8]>::to_vec),
+        }
+    }
+
+    fn request(&self) -> Result<DumpRequest, Error> {
+        let known = self.known.as_deref().map(GtidSet::decode).transpose();
+        Ok(DumpRequest {
+            file: self.file.clone(),
+            position: self.position,
+            known: known.map_err(|_| Error::new(&ER_MALFORMED_GTID_SET_ENCODING, &[]))?,
+            // As in MySQL who has no number is no replica.
+            waits: self.flags & dump_flags::NON_BLOCK == 0 && self.server_id != 0,
+            heartbeat_v2: self.flags & dump_flags::HEARTBEAT_V2 != 0,
+        })
+    }
+}
+
+pub struct DumpConnection<'c> {
+    transport: &'c mut Transport,
+    writer: PacketWriter,
+    front: &'c Arc<Front>,
+    client: &'c Client,
+    gate: &'c Gate,
+    running: Option<Arc<RunningDump>>,
+}
+
+impl<'c> DumpConnection<'c> {
+    pub fn new(
+        transport: &'c mut Transport,
+        front: &'c Arc<Front>,
+        client: &'c Client,
+        gate: &'c Gate,
+        seq: u8,
+    ) -> DumpConnection<'c> {
+        DumpConnection { transport, writer: PacketWriter::with_buffer(Vec::new(), seq), front, client, gate, running: None }
+    }
+
+    /// Sends the log, and how it ended.
+    pub fn run(&mut self, asked: &AskedDump, session: &Session) {
+        self.client.begin_command(if asked.known.is_some() { "Binlog Dump GTID" } else { "Binlog Dump" }, None);
+        let server = &self.front.server;
+        let running = server.replicas.begin_dump(self.client.id, asked.server_id, session.replica_uuid());
+        self.running = Some(running.clone());
+        match self.send_log(asked, session) {
+            DumpEnd::Gone => {}
+            DumpEnd::Done => {
+                let status = status_flags(session.status());
+                self.writer.packet(|out| put_eof(out, status, 0));
+                let _ = self.flush();
+            }
+            DumpEnd::Failed(error) => {
+                tracing::warn!(connection = self.client.id, "sending the binary log failed: {}", error.message());
+                self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+                let _ = self.flush();
+            }
+        }
+        self.front.server.replicas.end_dump(&running);
+    }
+
+    fn send_log(&mut self, asked: &AskedDump, session: &Session) -> DumpEnd {
+        let Some(log) = self.front.binary_log.get() else { return DumpEnd::Failed(dump_error("Binary log is not open")) };
+        match asked.request() {
+            Ok(request) => dump(&**log, &request, &terms(self.front, session), self),
+            Err(error) => DumpEnd::Failed(error),
+        }
+    }
+}
+
+/// What the replica has set for its session, and what the server is.
+fn terms(front: &Front, session: &Session) -> DumpTerms {
+    let text = |name: &str| registry().find(name).map_or(String::new(), |def| def.show(&front.server.globals.get(def)));
+    let checksum = match session.replica_variable(["source_binlog_checksum", "master_binlog_checksum"]) {
+        None => ReplicaChecksum::Unknown,
+        Some(text) if text.eq_ignore_ascii_case("CRC32") => ReplicaChecksum::Crc32,
+        Some(_) => ReplicaChecksum::None,
+    };
+    let period = session.replica_variable(["source_heartbeat_period", "master_heartbeat_period"]);
+    let period_ns = period.and_then(|text| text.parse::<u64>().ok()).filter(|ns| *ns > 0);
+    DumpTerms {
+        server_id: text("server_id").parse().unwrap_or(0),
+        server_uuid: Uuid::parse(text("server_uuid").as_bytes()).unwrap_or(Uuid([0; 16])),
+        gtid_mode: text("gtid_mode"),
+        checksum,
+        heartbeat: period_ns.map(Duration::from_nanos),
+    }
+}
+
+impl DumpPeer for DumpConnection<'_> {
+    fn send(&mut self, pieces: &[&[u8]]) -> Result<(), DumpStop> {
+        self.writer.packet(|out| pieces.iter().for_each(|piece| out.extend_from_slice(piece)));
+        if self.writer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), DumpStop> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        self.client.counters.add(Counter::BytesSent, self.writer.len() as u64);
+        let sent = self.transport.send(self.writer.bytes(), &|wait| wait());
+        self.writer.clear();
+        if let Some(compression) = self.transport.compression() {
+            self.writer.set_seq(compression.seq());
+        }
+        sent.map_err(|_| DumpStop::Gone)
+    }
+
+    fn state(&mut self, text: &'static str) {
+        self.client.set_state(text);
+    }
+
+    fn reads(&mut self, file: u32) {
+        if let Some(running) = &self.running {
+            running.reads(file);
+        }
+    }
+
+    fn stop(&mut self) -> Option<DumpStop> {
+        if self.client.must_close() || self.gate.hung_up() || self.front.stopping.load(Ordering::Relaxed) {
+            return Some(DumpStop::Gone);
+        }
+        if self.running.as_ref().is_some_and(|running| running.is_replaced()) {
+            return Some(DumpStop::Replaced);
+        }
+        self.client.interrupt.check_wait().err().map(|_| DumpStop::Ended)
+    }
+}

@@ -1,0 +1,390 @@
+//! What the session tells the binary log: its commits, and statements that commit themselves. Rows tell themselves (`Execution::row_log`).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use vaquita_exec::context::{RowLogSettings, RowLogging, SessionEnv};
+use vaquita_exec::ddl::FillLog;
+use vaquita_parser::ast::{Name, SetPassword, UserSpec};
+use vaquita_parser::statement_kind::Class;
+use vaquita_parser::{Statement as Ast, StatementKind, place_of_definer};
+use vaquita_storage::{CommitNote, LogBuffer, Transaction, Xid};
+use vaquita_types::errno::ER_GTID_NEXT_TYPE_UNDEFINED_GTID;
+use vaquita_types::{Error, Result};
+
+use super::Session;
+use super::lock_tables::tables_of;
+use crate::accounts::resolve;
+use crate::binary_log_commits::{CommitForm, CommitLog, GtidNext, LoggedCommit, LoggedContext, LoggedQuery, Origin};
+use crate::variables::{Var, registry};
+
+/// What the session keeps for the log.
+#[derive(Default)]
+pub struct Logging {
+    /// How long the transaction's buffer was behind the last `commit` in it: an applier commits several transactions together.
+    ended_at: u64,
+    /// Where the transaction comes from that an applier carries out.
+    origin: Option<Origin>,
+    /// Its GTID, instead of `gtid_next`.
+    next: Option<GtidNext>,
+    /// The text of the statement that runs.
+    text: Option<Arc<[u8]>>,
+    /// `Session::note` tells the log of the statement that runs.
+    tells: bool,
+    /// The statement that runs is told with its rows.
+    is_quiet: bool,
+}
+
+/// What stands behind CREATE TABLE where rows follow in its transaction.
+const START_TRANSACTION: &[u8] = b" START TRANSACTION";
+
+impl Session {
+    /// The log, unless it is off or the session keeps out of it.
+    #[inline]
+    pub(super) fn log(&self) -> Option<&dyn CommitLog> {
+        if !self.env.settings.log.on {
+            return None;
+        }
+        self.server.open_log()
+    }
+
+    #[inline]
+    pub(super) fn row_logging(&self) -> Option<RowLogging<'_>> {
+        let log = self.log()?;
+        let settings = &self.env.settings;
+        let rows = RowLogSettings {
+            image: settings.log.image,
+            full_metadata: log.full_metadata(),
+            foreign_key_checks: settings.run.foreign_key_checks,
+            unique_checks: settings.log.unique_checks,
+        };
+        let text = if settings.log.rows_query { self.logging.text.as_deref() } else { None };
+        Some(RowLogging::new(log.rows(), rows, text))
+    }
+
+    /// The text of the statement that begins, for who wants it in the log.
+    pub(super) fn note_text(&mut self, sql: &[u8]) {
+        self.logging.text = self.log().is_some().then(|| sql.into());
+    }
+
+    fn logged_context(&self, of_statement: bool) -> LoggedContext {
+        let settings = &self.env.settings;
+        let plan = &settings.plan;
+        LoggedContext {
+            connection: self.client.id as u32,
+            began_us: self.env.statement_time_us(),
+            sql_mode: plan.sql_mode,
+            charsets: [
+                plan.client_charset.map_or(plan.connection_collation.0, |charset| charset.default_collation.0),
+                plan.connection_collation.0,
+                settings.run.server_collation.0,
+            ],
+            auto_increment: settings.auto_increment,
+            autocommit: settings.autocommit,
+            foreign_key_checks: settings.run.foreign_key_checks,
+            unique_checks: settings.log.unique_checks,
+            time_zone: of_statement.then(|| registry().of(Var::TimeZone).show(&settings.of(Var::TimeZone))),
+        }
+    }
+
+    /// The GTID that the next transaction gets.
+    fn next_gtid(&self) -> GtidNext {
+        self.logging.next.as_ref().unwrap_or(&self.env.settings.log.next).clone()
+    }
+
+    /// A transaction has got it: what was given is used up.
+    pub(super) fn use_next_gtid(&mut self) {
+        let was_applied = self.logging.next.take().is_some();
+        if was_applied {
+            return;
+        }
+        if matches!(self.env.settings.log.next, GtidNext::Given(_)) {
+            self.env.settings.log.next = GtidNext::Undefined;
+        }
+    }
+
+    /// Before a statement that may be logged. True: its transaction is here already, and it is passed over.
+    pub(super) fn passes_over(&self) -> Result<bool> {
+        match &self.env.settings.log.next {
+            GtidNext::Given(gtid) => Ok(self.server.has_executed(gtid)),
+            GtidNext::Undefined => {
+                let next = registry().of(Var::GtidNext);
+                Err(Error::new(&ER_GTID_NEXT_TYPE_UNDEFINED_GTID, &[&next.show(&self.env.settings.of(Var::GtidNext))]))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The open transaction is about to commit.
+    pub(super) fn tell_commit(&mut self) -> Result<()> {
+        let told = self.transaction.storage().log().len();
+        let is_new = told > std::mem::take(&mut self.logging.ended_at);
+        // A transaction that was given a GTID is logged though it is empty.
+        let is_named = match &self.env.settings.log.next {
+            GtidNext::Given(gtid) if self.transaction.is_open() && self.log().is_some() => Some(self.server.has_executed(gtid)),
+            _ => None,
+        };
+        match (is_new, is_named) {
+            (true, _) | (_, Some(false)) => self.tell_end(CommitForm::Begin),
+            (false, Some(true)) => {
+                self.use_next_gtid();
+                Ok(())
+            }
+            (false, None) => Ok(()),
+        }
+    }
+
+    fn tell_end(&mut self, form: CommitForm<'_>) -> Result<()> {
+        let server = self.server.clone();
+        let Some(log) = server.open_log() else { return Ok(()) };
+        let (context, next) = (self.logged_context(false), self.next_gtid());
+        self.use_next_gtid();
+        let commit = LoggedCommit { context: &context, next: &next, origin: self.logging.origin.as_ref(), form };
+        log.commit(self.transaction.storage(), &commit)
+    }
+
+    /// An applier carries out a transaction of its source.
+    pub fn begin_applied(&mut self, next: GtidNext, origin: Origin) {
+        (self.logging.next, self.logging.origin) = (Some(next), Some(origin));
+    }
+
+    /// It is left out: the log is told nothing of it.
+    pub fn pass_applied(&mut self) {
+        (self.logging.next, self.logging.origin) = (None, None);
+    }
+
+    pub(super) fn forget_told(&mut self) {
+        self.logging.ended_at = 0;
+    }
+
+    /// It is carried out, and committed later.
+    pub fn end_applied(&mut self) -> Result<()> {
+        let is_told = self.transaction.storage().log().len() > self.logging.ended_at;
+        let is_named = matches!(self.logging.next, Some(GtidNext::Given(_)));
+        if self.log().is_none() || !is_told && !is_named {
+            return Ok(());
+        }
+        self.transaction.begin_if_needed(&self.env.settings);
+        let ended = self.tell_end(CommitForm::Begin);
+        self.logging.ended_at = self.transaction.storage().log().len();
+        ended
+    }
+
+    /// A table whose rows follow in the open transaction, which the log is told with them.
+    pub fn apply_created(&mut self, sql: &[u8]) -> Result<()> {
+        self.logging.is_quiet = true;
+        let created = self.apply_text(sql);
+        self.logging.is_quiet = false;
+        created?;
+        self.begin_applying()?;
+        let server = self.server.clone();
+        match server.open_log().filter(|_| self.env.settings.log.on) {
+            Some(log) => {
+                let database = self.env.database();
+                let database = database.as_deref().unwrap_or_default();
+                self.tell_created(log, &mut self.transaction.shared().borrow_mut(), database, sql)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn tell_created(&self, log: &dyn CommitLog, txn: &mut Transaction, database: &str, sql: &[u8]) -> Result<()> {
+        let context = self.logged_context(true);
+        let text = [sql, START_TRANSACTION].concat();
+        let query = LoggedQuery { context: &context, database, text: &text, changed: &[database.to_string()], invoker: None };
+        log.query(txn, &query)
+    }
+
+    /// Accounts have changed: the log is told so without the passwords that statements have.
+    pub(super) fn tell_accounts(&mut self, ast: &Ast) -> Result<()> {
+        if self.log().is_none() {
+            return Ok(());
+        }
+        let texts = match ast {
+            Ast::CreateUser(create) => {
+                let verb = if create.if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
+                self.texts_of_users(verb, &create.users)?
+            }
+            Ast::AlterUser(alter) if alter.default_role.is_none() => self.texts_of_users("ALTER USER", &alter.users)?,
+            _ => self.logging.text.iter().map(|text| text.to_vec()).collect(),
+        };
+        self.tell_texts(texts)
+    }
+
+    /// SET PASSWORD.
+    pub(super) fn tell_password(&mut self, set: &SetPassword) -> Result<()> {
+        if self.log().is_none() {
+            return Ok(());
+        }
+        let (user, host) = match &set.user {
+            Some(name) => resolve(name, self.access.account()),
+            None => (self.access.account().user.clone(), self.access.account().host.clone()),
+        };
+        self.tell_texts(self.text_of_user("ALTER USER", &user, &host).into_iter().collect())
+    }
+
+    fn tell_texts(&mut self, texts: Vec<Vec<u8>>) -> Result<()> {
+        for text in texts {
+            let told = self.told_of_text(&text, &["mysql".to_string()], false)?;
+            self.use_next_gtid();
+            self.server.engine.commit_told(&told)?;
+        }
+        Ok(())
+    }
+
+    fn texts_of_users(&self, verb: &str, users: &[UserSpec]) -> Result<Vec<Vec<u8>>> {
+        let names = users.iter().map(|user| resolve(&user.name, self.access.account()));
+        Ok(names.filter_map(|(user, host)| self.text_of_user(verb, &user, &host)).collect())
+    }
+
+    /// The account as it is now.
+    fn text_of_user(&self, verb: &str, user: &str, host: &str) -> Option<Vec<u8>> {
+        let text = self.server.accounts().show_create(user, host).ok()?;
+        let rest = text.strip_prefix("CREATE USER")?;
+        Some(format!("{verb}{rest}").into_bytes())
+    }
+
+    /// XA PREPARE and XA COMMIT … ONE PHASE.
+    pub(super) fn tell_branch(&mut self, xid: &Xid, one_phase: bool) -> Result<()> {
+        if self.transaction.storage().log().is_empty() {
+            return Ok(());
+        }
+        let (shown, format) = (shown_xid(xid), xid.format_id as u32);
+        self.tell_end(CommitForm::Branch { xid: &shown, parts: (format, &xid.gtrid, &xid.bqual), one_phase })
+    }
+
+    /// XA COMMIT and XA ROLLBACK of a prepared branch.
+    pub(super) fn told_of_prepared(&mut self, xid: &Xid, commit: bool) -> Result<LogBuffer> {
+        let text = format!("XA {} {}", if commit { "COMMIT" } else { "ROLLBACK" }, shown_xid(xid));
+        match self.log() {
+            Some(_) => {
+                let told = self.told_of_text(text.as_bytes(), &[], false);
+                self.use_next_gtid();
+                told
+            }
+            None => Ok(LogBuffer::default()),
+        }
+    }
+
+    /// A statement that commits itself.
+    fn told_of_text(&mut self, text: &[u8], changed: &[String], with_invoker: bool) -> Result<LogBuffer> {
+        let mut told = LogBuffer::default();
+        let server = self.server.clone();
+        let Some(log) = server.open_log() else { return Ok(told) };
+        let (context, next) = (self.logged_context(true), self.next_gtid());
+        let database = self.env.database();
+        let own = self.access.definer(None)?;
+        let query = LoggedQuery {
+            context: &context,
+            database: database.as_deref().unwrap_or_default(),
+            text,
+            changed,
+            invoker: with_invoker.then_some((&own.user, &own.host)),
+        };
+        log.query(&mut told, &query)?;
+        let origin = self.logging.origin.as_ref();
+        log.commit(&mut told, &LoggedCommit { context: &context, next: &next, origin, form: CommitForm::Statement })?;
+        Ok(told)
+    }
+
+    /// Before a statement that may change definitions: its commit tells the log, or whoever ends it does (`end_logged`).
+    pub(super) fn begin_logged(&mut self, ast: &Ast) -> Result<()> {
+        if self.log().is_none() || self.logging.is_quiet || !is_logged(ast) || self.changes_own_tables_only(ast)? {
+            return Ok(());
+        }
+        let Some(text) = self.logging.text.clone() else { return Ok(()) };
+        let is_defined = creates_with_definer(ast);
+        let text = if is_defined { self.with_definer(&text)? } else { Cow::Borrowed(&text[..]) };
+        let told = self.told_of_text(&text, &self.changed_databases(ast), is_defined)?;
+        self.note = Some(Arc::new(CommitNote::telling(self.note.take(), told)));
+        self.logging.tells = true;
+        Ok(())
+    }
+
+    /// Such a statement is over: if nothing had to be changed, the log is told all the same.
+    pub(super) fn end_logged(&mut self, succeeded: bool) -> Result<()> {
+        if !std::mem::take(&mut self.logging.tells) {
+            return Ok(());
+        }
+        let Some(note) = self.note.take() else { return Ok(()) };
+        if !note.is_written() && !succeeded {
+            return Ok(());
+        }
+        self.use_next_gtid();
+        if note.is_written() { Ok(()) } else { self.server.engine.commit_told(note.told()) }
+    }
+
+    /// Names the session's account as the definer, as who carries the statement out for us is another one.
+    fn with_definer<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, [u8]>> {
+        let Some(at) = place_of_definer(text, &self.env.settings.plan.parser_options()) else { return Ok(Cow::Borrowed(text)) };
+        let own = self.access.definer(None)?;
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let definer = format!("DEFINER={}@{} ", quoted(&own.user), quoted(&own.host));
+        let (head, tail) = text.split_at(at);
+        Ok(Cow::Owned([head, definer.as_bytes(), tail].concat()))
+    }
+
+    fn changed_databases(&self, ast: &Ast) -> Vec<String> {
+        let current = self.env.database();
+        let of_name = |name: &Name| name.db.as_deref().or(current.as_deref()).map(str::to_string);
+        let mut names: Vec<String> = match ast {
+            Ast::CreateDatabase { name, .. } | Ast::DropDatabase { name, .. } => vec![name.clone()],
+            Ast::CreateTable(create) => of_name(&create.name).into_iter().collect(),
+            _ => tables_of(ast).into_iter().filter_map(of_name).collect(),
+        };
+        if names.is_empty() {
+            names.extend(current.as_deref().map(str::to_string));
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// A table that is made of a query, as the log is told.
+pub(super) struct CreatedTable<'s> {
+    pub session: &'s Session,
+    pub log: &'s dyn CommitLog,
+}
+
+impl FillLog for CreatedTable<'_> {
+    fn rows(&self) -> Option<RowLogging<'_>> {
+        self.session.row_logging()
+    }
+
+    fn begin(&self, txn: &mut Transaction, database: &str, create: &str) -> Result<()> {
+        self.session.tell_created(self.log, txn, database, create.as_bytes())
+    }
+
+    fn end(&self, txn: &mut Transaction) -> Result<()> {
+        let (context, next) = (self.session.logged_context(false), self.session.next_gtid());
+        let origin = self.session.logging.origin.as_ref();
+        self.log.commit(txn, &LoggedCommit { context: &context, next: &next, origin, form: CommitForm::Begin })
+    }
+}
+
+/// The log has the statement's text.
+fn is_logged(ast: &Ast) -> bool {
+    let facts = StatementKind::of(ast).facts();
+    // A table that is made of a query is told with its rows.
+    let is_filled = matches!(ast, Ast::CreateTable(create) if create.select.is_some() || create.temporary);
+    facts.changes_shared_schema && facts.class != Class::Account && !is_filled
+}
+
+/// Who makes it becomes its definer.
+fn creates_with_definer(ast: &Ast) -> bool {
+    match ast {
+        Ast::CreateRoutine(create) => create.definer.is_none(),
+        Ast::CreateTrigger(create) => create.definer.is_none(),
+        Ast::CreateEvent(create) => create.definer.is_none(),
+        Ast::AlterEvent(alter) => alter.definer.is_none(),
+        Ast::CreateView(create) => create.definer.is_none(),
+        _ => false,
+    }
+}
+
+/// As MySQL writes it in the log.
+fn shown_xid(xid: &Xid) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    format!("X'{}',X'{}',{}", hex(&xid.gtrid), hex(&xid.bqual), xid.format_id)
+}
