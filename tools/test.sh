@@ -43,6 +43,10 @@ step kill points
 cargo run --locked -q -p vaquita-harness -- kill-points --seconds 30
 step source
 cargo run --locked -q -p vaquita-harness -- source-test --kills 5
+if cargo run --locked -q -p vaquita-harness -- source-test --kills 1 --plant; then
+  echo "the planted row was not missed" >&2
+  exit 1
+fi
 step metamorphic
 cargo run --locked -q -p vaquita-harness -- metamorphic --histories 2
 step clients

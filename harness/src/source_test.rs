@@ -1,4 +1,4 @@
-//! `cargo harness source-test [--mysql HOST:PORT:USER:PASSWORD]`: a source that is killed tells its replicas just what it has.
+//! `cargo harness source-test [--mysql HOST:PORT:USER:PASSWORD] [--plant]`: a source that is killed tells its replicas just what it has.
 //!
 //! 1. A Vaquita is started with small files of its log, and a second one that follows it; the MySQL that is named, which needs `gtid_mode=ON`
 //!    and loses its GTIDs and its channel, follows as well.
@@ -6,7 +6,7 @@
 //!    (`kill -9`) at random; clients connect again.
 //! 3. In the end the replicas execute what the source has, and every row of every table is compared.
 //!
-//! What a client was not told the end of may be there or not, but on all of them alike.
+//! What a client was not told the end of may be there or not, but on all of them alike. `--plant` keeps a row out of the log, and must fail.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -26,6 +26,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let mut flags = Flags::new(args);
     let mysql = flags.text("--mysql")?.map(|address| Server::parse(&address)).transpose()?;
     let (kills, seed, clients) = (flags.number("--kills", 20)?, flags.number("--seed", 1)?, flags.number("--clients", 3)?);
+    let plants = flags.switch("--plant");
     flags.finish()?;
     let dir = paths::target_dir().join(format!("source-test/{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -76,6 +77,10 @@ pub fn main(args: &[String]) -> Result<(), String> {
         work.into_iter().try_for_each(|work| work.join().map_err(|_| "a client has panicked".to_string())?).and(servers)
     })?;
     let mut control = source.connect()?;
+    if plants {
+        query(&mut control, "SET sql_log_bin = OFF")?;
+        query(&mut control, &format!("INSERT INTO {DATABASE}.b VALUES (-1, 1)"))?;
+    }
     let ours = rows(&mut control)?;
     let mut followers = vec![("Vaquita", replica.connect()?)];
     if let Some(mysql) = &mysql {

@@ -1,4 +1,4 @@
-//! The replica: the threads of channels, which read another server's binary log and carry it out.
+//! Replication both ways: the binary log of this server (`log`), and the threads of channels, which read another server's and carry it out.
 //!
 //! A channel has a receiver and an applier (`vaquita_session::replication` has what statements say and see of it). Between them there is a queue
 //! of events in memory and no relay log: what was received and not applied is asked for again.
@@ -12,8 +12,10 @@
 //! | `settings`, `tables` | what statements and rows of the log mean here |
 //! | `applier` | carries it out (APPLIER-n) |
 //! | `threads` | starts and stops both |
+//! | `log` | the binary log: a stage of commits, and what its readers are sent (LOG-n) |
 //!
-//! It knows sessions and the codec of binary logs, no packets of our own clients and no storage but through the session.
+//! It knows sessions and the codec of binary logs, no packets of our own clients. What a replica keeps goes through the session; the log is a
+//! stage of the storage's commits.
 
 #![forbid(unsafe_code)]
 

@@ -17,6 +17,9 @@ pub struct ShownFile {
     pub bytes: u64,
 }
 
+/// Whether a statement may go on with rows of so many bytes.
+pub type Look<'a> = &'a dyn Fn(usize) -> Result<()>;
+
 pub trait BinaryLogFiles: Send + Sync {
     /// The oldest first.
     fn files(&self) -> Result<Vec<ShownFile>>;
@@ -29,8 +32,9 @@ pub trait BinaryLogFiles: Send + Sync {
     /// What was executed and is not in the log.
     fn purged(&self) -> Result<GtidSet>;
 
-    /// Rows of SHOW BINLOG EVENTS: events of a file that begin at `from` or behind it.
-    fn events(&self, file: u32, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>>;
+    /// Rows of SHOW BINLOG EVENTS: events of a file that begin at `from` or behind it. `look` is called with the bytes of all rows so far, and may
+    /// end it.
+    fn events(&self, file: u32, from: u64, skip: u64, count: u64, look: Look<'_>) -> Result<Vec<Vec<Value>>>;
 
     /// The next file begins.
     fn rotate(&self) -> Result<()>;
@@ -132,6 +136,11 @@ impl Replicas {
         let first = files().min()?;
         Some((first, files().filter(|file| *file == first).count()))
     }
+}
+
+/// Names of files may come with a directory.
+pub fn base_name(name: &[u8]) -> &[u8] {
+    name.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 #[cfg(test)]

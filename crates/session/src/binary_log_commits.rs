@@ -21,12 +21,6 @@ pub enum GtidNext {
 }
 
 impl GtidNext {
-    /// Whatever follows may be logged.
-    #[inline]
-    pub fn is_free(&self) -> bool {
-        !matches!(self, GtidNext::Given(_) | GtidNext::Undefined)
-    }
-
     /// As SET gives it. `None`: it is no GTID.
     pub fn parse(given: &str) -> Option<GtidNext> {
         let given = given.trim();

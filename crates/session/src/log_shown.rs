@@ -3,7 +3,7 @@
 use vaquita_types::errno::{ER_ERROR_WHEN_EXECUTING_COMMAND, ER_NO_BINARY_LOGGING};
 use vaquita_types::{Error, Result, Value};
 
-use crate::binary_log::{RegisteredReplica, ShownFile};
+use crate::binary_log::{Look, RegisteredReplica, ShownFile, base_name};
 use crate::replication::now_us;
 use crate::server::Server;
 use crate::variables::registry;
@@ -24,11 +24,16 @@ pub fn status(server: &Server) -> Result<Vec<Vec<Value>>> {
 }
 
 /// Rows of SHOW BINLOG EVENTS.
-pub fn events(server: &Server, file: Option<&[u8]>, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
+pub fn events(
+    server: &Server,
+    file: Option<&[u8]>,
+    (from, skip, count): (u64, u64, u64),
+    look: Look<'_>,
+) -> Result<Vec<Vec<Value>>> {
     let Some(log) = server.binary_log.get() else { return Ok(Vec::new()) };
     let shown = log.files()?.into_iter().find(|shown| file.is_none_or(|name| base_name(name) == shown.name.as_bytes()));
     match shown {
-        Some(shown) => log.events(shown.number, from, skip, count),
+        Some(shown) => log.events(shown.number, from, skip, count, look),
         None => Err(Error::new(&ER_ERROR_WHEN_EXECUTING_COMMAND, &[&"SHOW BINLOG EVENTS", &"Could not find target log"])),
     }
 }
@@ -71,9 +76,4 @@ pub fn purge_at_new_file(server: &Server, seen: &mut String) -> Result<()> {
     }
     *seen = file;
     purge_expired(server)
-}
-
-/// Names of files may come with a directory.
-pub(crate) fn base_name(name: &[u8]) -> &[u8] {
-    name.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }

@@ -147,7 +147,11 @@ impl Control {
     }
 
     pub fn decode(content: &[u8]) -> Result<Control> {
-        Ok(match Fields(content).number()? as u32 {
+        Control::take(&mut Fields(content))
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Control> {
+        Ok(match fields.number()? as u32 {
             0 => Control::Rotate,
             first => Control::Reset { first },
         })
@@ -193,10 +197,7 @@ fn next_ready<'u>(fields: &mut Fields<'u>) -> Result<Ready<'u>> {
             let extent = fields.number()?.checked_sub(1);
             Ok(Ready::Unit(Unit { facts, count, bytes, extent, events: fields.bytes()? }))
         }
-        CONTROL => {
-            let number = fields.number()? as u32;
-            Ok(Ready::Control(if number == 0 { Control::Rotate } else { Control::Reset { first: number } }))
-        }
+        CONTROL => Ok(Ready::Control(Control::take(fields)?)),
         _ => Err(damaged()),
     }
 }

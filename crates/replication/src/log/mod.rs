@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `entries` | what a transaction tells the log, and what its commit brings to the leader |
 //! | `rows`, `render` | rows and statements as events, on the transaction's thread |
-//! | `writer` | places, GTIDs and files, on the leader's |
+//! | `stage`, `writer` | places, GTIDs and files, on the leader's |
+//! | `start` | where the log ended |
 //! | `place` | keys and values under which events are stored |
 //! | `reader` | events in their order |
 //! | `source` | the log as its readers see it |
@@ -33,6 +34,8 @@ mod render_tests;
 mod rows;
 mod settings;
 pub mod source;
+mod stage;
+mod start;
 mod statements;
 #[cfg(test)]
 mod test_source;
@@ -45,15 +48,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
-use vaquita_storage::{
-    Change, CommitRequest, Content, Family, LOG_PLACE, LogBuffer, LogError, LogStore, Records, RocksLog, Stages, Store, meta_key,
-};
+use vaquita_storage::{Family, LogBuffer, LogStore, Records, RocksLog, Store, meta_key};
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result};
 
-use entries::{Control, Ready, kind, ready};
+use entries::{Control, kind};
 pub use place::{BASE_NAME, FIRST_POS, Place, file_name, file_number};
-use place::{Entry, event_bytes, extent_file_key, extent_key, numbers_of_extent_key};
+use place::{Entry, extent_file_key, extent_key, numbers_of_extent_key};
 pub use reader::{LogEvent, LogReader};
 pub use settings::GlobalSettings;
 pub use statements::LogStatements;
@@ -70,7 +71,7 @@ pub struct BinaryLog {
     store: LogStore,
     settings: OnceLock<Arc<dyn Settings>>,
     leader: Mutex<Leader>,
-    /// As `Leader::open`, for sessions, which ask at each statement.
+    /// Files are written: `begin` was called, and `stop` was not. It changes while `leader` is locked.
     open: AtomicBool,
     published: Mutex<Published>,
     grown: Condvar,
@@ -85,8 +86,6 @@ pub struct BinaryLog {
 struct Leader {
     writer: Writer,
     executed: GtidSet,
-    /// Files are written: `begin` was called, and `stop` was not.
-    open: bool,
 }
 
 /// What readers may see.
@@ -115,31 +114,27 @@ fn elsewhere_key() -> Vec<u8> {
     meta_key(b"binlog/elsewhere")
 }
 
-fn pending_key() -> Vec<u8> {
-    meta_key(b"binlog/pending")
-}
-
 impl BinaryLog {
     /// Finds where the log ends, at the start of the server, before anything is committed.
     pub fn open(rocks: RocksLog, store: LogStore) -> Result<Arc<BinaryLog>> {
-        settle_pending(&store)?;
+        start::settle_pending(&store)?;
         let state = match store.get(Family::Catalog, &state_key())? {
             Some(value) => State::decode(&value)?,
             None => State::default(),
         };
-        let (writer, executed) = go_on(&store, state)?;
+        let (writer, executed) = start::go_on(&store, state)?;
         let end = writer.place;
         let elsewhere = match store.get(Family::Catalog, &elsewhere_key())? {
             Some(value) => GtidSet::decode(&value).map_err(|_| entries::damaged())?,
             None => GtidSet::default(),
         };
-        let next_extent = clean_extents(&store)?;
+        let next_extent = start::clean_extents(&store)?;
         Ok(Arc::new(BinaryLog {
             rocks,
             store,
             settings: OnceLock::new(),
             open: AtomicBool::new(false),
-            leader: Mutex::new(Leader { writer, executed: executed.clone(), open: false }),
+            leader: Mutex::new(Leader { writer, executed: executed.clone() }),
             published: Mutex::new(Published { end, executed, elsewhere }),
             grown: Condvar::new(),
             waiting: AtomicU64::new(0),
@@ -163,7 +158,6 @@ impl BinaryLog {
         writer.begin_file(number, (now_us / 1_000_000) as u32, &mut group);
         self.store.write(records.as_batch(), true)?;
         leader.writer = writer;
-        leader.open = true;
         self.open.store(true, Ordering::Release);
         self.publish(&leader);
         Ok(())
@@ -177,8 +171,7 @@ impl BinaryLog {
     /// Ends the file, when nothing is committed any more.
     fn stop(&self) -> Result<()> {
         let mut leader = self.leader.lock();
-        let Some(settings) = self.settings.get().filter(|_| leader.open) else { return Ok(()) };
-        leader.open = false;
+        let Some(settings) = self.settings.get().filter(|_| self.is_open()) else { return Ok(()) };
         self.open.store(false, Ordering::Release);
         let mut records = Records::with_capacity(0);
         let mut writer = leader.writer;
@@ -259,11 +252,6 @@ impl BinaryLog {
         published.end > seen
     }
 
-    /// Wakes all who wait in `wait_beyond`, so that they look whether they are to end; they may sleep again.
-    pub fn wake(&self) {
-        self.grown.notify_all();
-    }
-
     /// Oldest first.
     pub fn files(&self) -> Result<Vec<LogFile>> {
         let end = self.end();
@@ -306,7 +294,11 @@ impl BinaryLog {
 
     /// PURGE BINARY LOGS: files before this one go.
     pub fn purge_before(&self, file: u32) -> Result<()> {
-        let file = file.min(self.end().file);
+        self.remove_before(file.min(self.end().file))
+    }
+
+    /// Removes files with what large transactions of them have; what has not been committed stays.
+    fn remove_before(&self, file: u32) -> Result<()> {
         let (lower, upper) = (extent_file_key(0, 0), extent_file_key(file, 0));
         let mut extents = Vec::new();
         let mut cursor = self.store.cursor(&lower, &upper);
@@ -340,216 +332,6 @@ impl BinaryLog {
         })?;
         store.commit_told(&told)
     }
-
-    /// Adds what the commits tell to the records of their group. `None`: they tell nothing.
-    fn add(&self, commits: &[&CommitRequest], records: &mut Records) -> Result<Option<Added>> {
-        if commits.iter().all(|commit| commit.log.is_empty()) {
-            return Ok(None);
-        }
-        let mut leader = self.leader.lock();
-        let Some(settings) = self.settings.get().filter(|_| leader.open) else { return Ok(None) };
-        let (before, mut writer, mut added, mut reset) = (leader.writer, leader.writer, Vec::new(), false);
-        let settings = settings.now();
-        let mut group =
-            Group { records, settings: &settings, executed: &mut leader.executed, added: &mut added, now_us: now_us() };
-        writer.begin_group();
-        for commit in commits {
-            for unit in ready(&commit.log) {
-                match unit? {
-                    Ready::Unit(unit) => writer.add(&unit, &mut group)?,
-                    Ready::Control(Control::Rotate) => writer.rotate(&mut group)?,
-                    Ready::Control(Control::Reset { first }) => {
-                        self.store.delete_range(&Place::default().key(), &[0xff; 21])?;
-                        *group.executed = GtidSet::default();
-                        group.records.delete(Family::Catalog, &elsewhere_key());
-                        group.added.clear();
-                        reset = true;
-                        writer.begin_file(first, 0, &mut group);
-                    }
-                }
-            }
-        }
-        writer.end_group(&mut group)?;
-        leader.writer = writer;
-        Ok(Some(Added { before, added: added.iter().fold(GtidSet::default(), with), reset }))
-    }
-
-    /// The group is written, or refused.
-    fn settle(&self, added: Added, written: bool) {
-        let mut leader = self.leader.lock();
-        if !written {
-            leader.writer = added.before;
-            leader.executed = leader.executed.subtract(&added.added);
-            return;
-        }
-        let mut published = self.published.lock();
-        published.end = leader.writer.place;
-        published.executed.union(&added.added);
-        if added.reset {
-            published.elsewhere = GtidSet::default();
-            published.executed.clone_from(&leader.executed);
-        }
-        drop(published);
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.grown.notify_all();
-        }
-    }
-
-    /// LOG-5.
-    fn log_files(
-        &self,
-        commits: &[&CommitRequest],
-        content: Content<'_>,
-        sync: bool,
-    ) -> (std::result::Result<(), LogError>, u64) {
-        let Content::Files { files, counters, records } = content else {
-            return self.rocks.log(Change { commits, content }, sync);
-        };
-        let mut for_log = Records::with_capacity(0);
-        let added = match self.add(commits, &mut for_log) {
-            Ok(Some(added)) => added,
-            Ok(None) => return self.rocks.log(Change { commits, content: Content::Files { files, counters, records } }, sync),
-            Err(e) => return (Err(LogError::Unknown(e.message().to_owned())), 0),
-        };
-        let place = added.before.place.key();
-        let mut pending = Records::with_capacity(for_log.bytes());
-        let value = [&place[..], for_log.as_batch()].concat();
-        pending.put(Family::Catalog, &pending_key(), &value);
-        if let Err(e) = self.store.write(pending.as_batch(), true) {
-            self.settle(added, false);
-            return (Err(LogError::Unknown(e.message().to_owned())), 0);
-        }
-        counters.put(Family::Data, &LOG_PLACE, &place);
-        for_log.delete(Family::Catalog, &pending_key());
-        records.append(&for_log);
-        let (done, sequence) = self.rocks.log(Change { commits, content: Content::Files { files, counters, records } }, sync);
-        self.settle(added, done.is_ok());
-        (done, sequence)
-    }
-}
-
-struct Added {
-    before: Writer,
-    added: GtidSet,
-    /// RESET BINARY LOGS AND GTIDS is among it.
-    reset: bool,
-}
-
-fn with(mut set: GtidSet, gtid: &vaquita_types::gtid::Gtid) -> GtidSet {
-    set.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
-    set
-}
-
-impl render::Extents for BinaryLog {
-    fn begin(&self) -> Result<u64> {
-        Ok(self.next_extent.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// They mean nothing before their commit, which syncs them with the log.
-    fn add(&self, extent: u64, at: u64, events: &[u8]) -> Result<()> {
-        let mut records = Records::with_capacity(events.len() + 32);
-        records.put(Family::Log, &extent_key(extent, at), events);
-        self.store.write(records.as_batch(), false)
-    }
-}
-
-impl Stages for BinaryLog {
-    fn prepare(&self, told: &LogBuffer) -> Result<Vec<u8>> {
-        let now = self.now();
-        render::prepare(told, render::Limits { checksum: now.checksum, row_event_bytes_max: now.row_event_bytes_max }, self)
-    }
-
-    fn end(&self) {
-        if let Err(error) = self.stop() {
-            tracing::error!("the end of the binary log cannot be written: {}", error.message());
-        }
-    }
-
-    fn certify(&self, request: &CommitRequest) -> Result<()> {
-        self.rocks.certify(request)
-    }
-
-    fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
-        let Change { commits, content } = change;
-        let Content::Batch(records) = content else { return self.log_files(commits, content, sync) };
-        let added = match self.add(commits, records) {
-            Ok(Some(added)) => added,
-            Ok(None) => return self.rocks.log(Change { commits, content: Content::Batch(records) }, sync),
-            Err(e) => return (Err(LogError::Unknown(e.message().to_owned())), 0),
-        };
-        let (done, sequence) = self.rocks.log(Change { commits, content: Content::Batch(records) }, sync);
-        self.settle(added, done.is_ok());
-        (done, sequence)
-    }
-
-    fn sync(&self) -> std::result::Result<(), LogError> {
-        self.rocks.sync()
-    }
-}
-
-/// A large transaction whose commit was cut off: its events are written if its rows are there.
-fn settle_pending(store: &LogStore) -> Result<()> {
-    let Some(pending) = store.get(Family::Catalog, &pending_key())? else { return Ok(()) };
-    let (place, batch) = pending.split_first_chunk::<12>().ok_or_else(entries::damaged)?;
-    if store.get(Family::Data, &LOG_PLACE)?.as_deref() == Some(place) {
-        store.write(batch, true)?;
-    }
-    let mut forget = Records::with_capacity(0);
-    forget.delete(Family::Catalog, &pending_key());
-    store.write(forget.as_batch(), true)
-}
-
-/// What was logged since the state was stored.
-fn go_on(store: &LogStore, state: State) -> Result<(Writer, GtidSet)> {
-    let State { mut place, mut checksum, mut sequence, mut executed } = state;
-    let mut cursor = store.cursor(&place.key(), &extent_file_key(0, 0));
-    let mut next = cursor.seek(&place.key())?;
-    while let Some((key, value)) = next {
-        let entry = Entry::decode(value)?;
-        let at = Place::of_key(key)?;
-        if at.pos == 0 {
-            sequence = 0;
-            checksum = entry.checksum;
-        } else if entry.gtid.is_some() || !is_last(&entry)? {
-            sequence += 1;
-        }
-        if let Some(gtid) = &entry.gtid {
-            executed.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
-        }
-        place = Place { file: at.file, pos: at.pos.max(FIRST_POS) + entry.bytes()? };
-        next = cursor.advance()?;
-    }
-    Ok((Writer::at(place, checksum, sequence), executed))
-}
-
-/// The entry ends a file.
-fn is_last(entry: &Entry<'_>) -> Result<bool> {
-    use vaquita_wire::binlog::event_type::{ROTATE, STOP};
-    event_bytes(entry.events, entry.checksum)?;
-    Ok(matches!(entry.events.get(4), Some(&ROTATE | &STOP)))
-}
-
-/// Removes extents of transactions that were not committed; the number of the next one.
-fn clean_extents(store: &LogStore) -> Result<u64> {
-    let mut committed = std::collections::BTreeSet::new();
-    let (lower, upper) = (extent_file_key(0, 0), extent_file_key(u32::MAX, u64::MAX));
-    let mut cursor = store.cursor(&lower, &upper);
-    let mut next = cursor.seek(&lower)?;
-    while let Some((key, _)) = next {
-        committed.insert(numbers_of_extent_key(key)?.1);
-        next = cursor.advance()?;
-    }
-    let mut cursor = store.cursor(&extent_key(0, 0), &[0xff; 21]);
-    let (mut found, mut from) = (Vec::new(), 0);
-    while let Some((key, _)) = cursor.seek(&extent_key(from, 0))? {
-        let (extent, _) = numbers_of_extent_key(key)?;
-        found.push(extent);
-        from = extent + 1;
-    }
-    for extent in found.iter().filter(|extent| !committed.contains(extent)) {
-        store.delete_range(&extent_key(*extent, 0), &extent_key(extent + 1, 0))?;
-    }
-    Ok(from.max(committed.last().map_or(0, |last| last + 1)))
 }
 
 /// Microseconds since 1970.

@@ -9,11 +9,11 @@
 //! | `fffffffe` file (4 bytes), extent (8)   | nothing: the file has a transaction whose events are in the extent   |
 //! | `ffffffff` extent (8 bytes), position (8) | events of a large transaction, by their place in it                |
 //!
-//! An `Entry` is 1 byte of flags (1: the events have checksums; 2: an extent follows; 4: a GTID follows), the number of the extent and its
-//! bytes with checksums, the GTID (16 bytes, tag, number), then events. Numbers are varints, a tag has its length in front.
+//! An `Entry` is 1 byte of flags (1: the events have checksums; 2: an extent follows; 4: a GTID follows), the number of the extent, its
+//! bytes and its events, the GTID (16 bytes, tag, number), then events. Numbers are varints, a tag has its length in front.
 //!
-//! Positions and lengths are those that a file of MySQL would have, with the checksums, which are not stored: they are computed when the
-//! events are sent, as is the position in each header.
+//! Positions are those that a file of MySQL would have, with checksums. These are not stored: they are computed when the events are sent, as are
+//! the position and the length in each header, which is stored as that of the bytes that are.
 
 use vaquita_types::gtid::{Gtid, Tag, Uuid};
 use vaquita_types::{Error, Result};
@@ -30,7 +30,9 @@ pub struct Place {
 
 /// The position behind the four bytes that a file begins with.
 pub const FIRST_POS: u64 = 4;
-const EXTENT_FILES: u32 = u32::MAX - 1;
+/// No file has this number or a higher one.
+pub const FILES_END: u32 = u32::MAX - 1;
+const EXTENT_FILES: u32 = FILES_END;
 const EXTENTS: u32 = u32::MAX;
 const PLACE_BYTES: usize = 12;
 
@@ -81,12 +83,21 @@ pub fn numbers_of_extent_key(key: &[u8]) -> Result<(u64, u64)> {
     }
 }
 
+/// Where events of a large transaction are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub number: u64,
+    /// Bytes and number of its events.
+    pub bytes: u64,
+    pub count: u64,
+}
+
 /// What stands under a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'e> {
     pub checksum: bool,
-    /// The number of the extent in which the rest of the events is, and their bytes.
-    pub extent: Option<(u64, u64)>,
+    /// In which the rest of the events is.
+    pub extent: Option<Extent>,
     pub gtid: Option<Gtid>,
     pub events: &'e [u8],
 }
@@ -97,9 +108,8 @@ impl<'e> Entry<'e> {
         let flags =
             flag(self.checksum, HAS_CHECKSUMS) | flag(self.extent.is_some(), HAS_EXTENT) | flag(self.gtid.is_some(), HAS_GTID);
         out.push(flags);
-        if let Some((extent, bytes)) = self.extent {
-            put(out, extent);
-            put(out, bytes);
+        if let Some(Extent { number, bytes, count }) = self.extent {
+            [number, bytes, count].into_iter().for_each(|n| put(out, n));
         }
         if let Some(gtid) = &self.gtid {
             out.extend_from_slice(&gtid.source.0);
@@ -113,7 +123,7 @@ impl<'e> Entry<'e> {
         let flags = fields.byte()?;
         let extent = match flags & HAS_EXTENT {
             0 => None,
-            _ => Some((fields.number()?, fields.number()?)),
+            _ => Some(Extent { number: fields.number()?, bytes: fields.number()?, count: fields.number()? }),
         };
         let gtid = match flags & HAS_GTID {
             0 => None,
@@ -129,26 +139,32 @@ impl<'e> Entry<'e> {
     /// Bytes in the file of all its events.
     pub fn bytes(&self) -> Result<u64> {
         let mut rest = self.events;
-        let mut bytes = self.extent.map_or(0, |(_, bytes)| bytes);
+        let (mut bytes, mut count) = self.extent.map_or((0, 0), |extent| (extent.bytes, extent.count));
         while !rest.is_empty() {
-            let (stored, in_file) = event_bytes(rest, self.checksum)?;
+            let stored = event_bytes(rest)?;
             rest = &rest[stored..];
-            bytes += in_file;
+            bytes += stored as u64;
+            count += 1;
         }
-        Ok(bytes)
+        Ok(bytes + count * checksum_bytes(self.checksum))
     }
 }
 
-/// Of the first event: its bytes here, and in the file.
-pub fn event_bytes(events: &[u8], checksum: bool) -> Result<(usize, u64)> {
-    const LENGTH_AT: usize = 9;
+/// Where the header of an event has its length.
+pub const LENGTH_AT: usize = 9;
+
+/// What a checksum adds to an event in the file.
+pub fn checksum_bytes(checksum: bool) -> u64 {
+    if checksum { CHECKSUM_BYTES as u64 } else { 0 }
+}
+
+/// Bytes of the first event, as it is stored.
+pub fn event_bytes(events: &[u8]) -> Result<usize> {
     let length = events.get(LENGTH_AT..).and_then(|rest| rest.first_chunk()).map(|bytes| u32::from_le_bytes(*bytes));
-    let in_file = length.ok_or_else(damaged)?;
-    let stored = (in_file as usize).checked_sub(if checksum { CHECKSUM_BYTES } else { 0 }).ok_or_else(damaged)?;
-    if stored < HEADER_BYTES || stored > events.len() {
-        return Err(damaged());
+    match length.map(|length| length as usize) {
+        Some(length) if (HEADER_BYTES..=events.len()).contains(&length) => Ok(length),
+        _ => Err(damaged()),
     }
-    Ok((stored, in_file.into()))
 }
 
 /// `binlog.000007`.
@@ -167,7 +183,7 @@ pub const BASE_NAME: &str = "binlog";
 
 /// Numbers of files end before those of extents begin.
 pub fn next_file(number: u32) -> Result<u32> {
-    match number.checked_add(1).filter(|next| *next < EXTENT_FILES) {
+    match number.checked_add(1).filter(|next| *next < FILES_END) {
         Some(next) => Ok(next),
         None => Err(Error::internal("all numbers of files of the binary log are used up")),
     }
@@ -194,7 +210,7 @@ mod tests {
         let gtid = Gtid { source: Uuid([3; 16]), tag: Tag::new(b"a").unwrap(), number: 77 };
         for entry in [
             Entry { events: b"x", ..Entry::default() },
-            Entry { checksum: true, extent: Some((5, 1 << 40)), gtid: Some(gtid), events: b"" },
+            Entry { checksum: true, extent: Some(Extent { number: 5, bytes: 1 << 40, count: 3 }), gtid: Some(gtid), events: b"" },
         ] {
             let mut value = Vec::new();
             entry.encode_head(&mut value);

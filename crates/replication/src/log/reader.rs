@@ -10,7 +10,7 @@ use vaquita_wire::binlog::event_type;
 use vaquita_wire::binlog::header::{self, CHECKSUM_BYTES, HEADER_BYTES};
 
 use super::entries::damaged;
-use super::place::{Entry, FIRST_POS, Place, event_bytes, extent_key, numbers_of_extent_key};
+use super::place::{Entry, FIRST_POS, LENGTH_AT, Place, checksum_bytes, event_bytes, extent_key, numbers_of_extent_key};
 use super::{BinaryLog, file_name};
 
 /// An event of the log.
@@ -125,13 +125,15 @@ impl LogReader {
             }
         }
         let rest = self.events.get(self.given..).ok_or_else(damaged)?;
-        let (stored, in_file) = event_bytes(rest, self.checksum)?;
+        let stored = event_bytes(rest)?;
+        let in_file = stored as u64 + checksum_bytes(self.checksum);
         let (from, to) = (self.given, self.given + stored);
         self.given = to;
         self.place.pos += in_file;
         let end = self.place.pos as u32;
         let event = self.events.get_mut(from..to).ok_or_else(damaged)?;
         const END_AT: usize = 13;
+        event[LENGTH_AT..LENGTH_AT + 4].copy_from_slice(&(in_file as u32).to_le_bytes());
         event[END_AT..END_AT + 4].copy_from_slice(&end.to_le_bytes());
         let code = event[4];
         if code == event_type::FORMAT_DESCRIPTION && !self.checksum {
@@ -206,7 +208,7 @@ impl LogReader {
         self.given = 0;
         self.ended = false;
         self.checksum = entry.checksum;
-        self.extent = entry.extent.map(|(extent, bytes)| InExtent { extent, at: 0, bytes });
+        self.extent = entry.extent.map(|extent| InExtent { extent: extent.number, at: 0, bytes: extent.bytes });
         self.gtid = entry.gtid.filter(|_| at.pos > 0);
         Ok(())
     }
@@ -221,13 +223,7 @@ impl LogReader {
         self.events.clear();
         self.events.extend_from_slice(value);
         self.given = 0;
-        let mut next = at;
-        let mut rest = &self.events[..];
-        while !rest.is_empty() {
-            let (stored, in_file) = event_bytes(rest, self.checksum)?;
-            rest = &rest[stored..];
-            next += in_file;
-        }
+        let next = at + self.events.len() as u64;
         if next < bytes {
             self.extent = Some(InExtent { extent, at: next, bytes });
         }
@@ -237,10 +233,10 @@ impl LogReader {
 
 /// The GTIDs before a file, and when it began.
 pub(super) fn read_beginning(entry: Entry<'_>) -> Result<(GtidSet, u32)> {
-    let (stored, _) = event_bytes(entry.events, entry.checksum)?;
+    let stored = event_bytes(entry.events)?;
     let (format, rest) = entry.events.split_at_checked(stored).ok_or_else(damaged)?;
     let began = format.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let (stored, _) = event_bytes(rest, entry.checksum)?;
+    let stored = event_bytes(rest)?;
     let previous = rest.get(HEADER_BYTES..stored).ok_or_else(damaged)?;
     Ok((GtidSet::decode(previous).map_err(|_| damaged())?, began))
 }

@@ -11,7 +11,7 @@
 //! * An event gets its length and its flags when it ends, which it does not before it is known what comes next.
 //! * What begins with a QUERY ends with an XID, or with an XA_PREPARE. DDL is its QUERY alone.
 //!
-//! Headers have the end position 0. Their length counts a checksum if there will be one, which is not there yet.
+//! Headers have the end position 0, and a length without a checksum: whether there will be one is the file's to say.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,46 +19,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vaquita_storage::{LogBuffer, LogEntry, LogObject};
 use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
 use vaquita_types::{Error, Result};
-use vaquita_wire::binlog::header::{CHECKSUM_BYTES, EVENT_BYTES_MAX, HEADER_BYTES, flags};
+use vaquita_wire::binlog::header::{EVENT_BYTES_MAX, HEADER_BYTES, flags};
 use vaquita_wire::binlog::query::{encode_rows_query, encode_xid};
 use vaquita_wire::binlog::rows::rows_flags;
 use vaquita_wire::binlog::{Header, event_type};
 use vaquita_wire::codec::{put_lenenc_int, put_u16};
 
 use super::entries::{Control, Facts, Unit, damaged, kind};
+use super::place::LENGTH_AT;
 use super::rows::{ALL_COLUMNS, CASCADES, HAS_COLUMNS, LoggedTable, decode_statement};
 
 /// Where in an event with rows its flags are.
 const ROWS_FLAGS_AT: usize = HEADER_BYTES + 6;
-const LENGTH_AT: usize = 9;
 /// Bytes of events that a transaction has in memory; of more, whole events go to an extent.
 const MEMORY_BYTES_MAX: usize = 4 << 20;
-
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// `binlog_row_event_max_size`: bytes of an event's data which no further row makes longer.
-    pub row_event_bytes_max: usize,
-    /// Events will have checksums.
-    pub checksum: bool,
-}
 
 /// Where the events of large transactions are stored.
 pub trait Extents {
     /// A new extent.
     fn begin(&self) -> Result<u64>;
 
-    /// Whole events. `at` is where they begin in the transaction, counting checksums.
+    /// Whole events. `at` is where they begin in the transaction.
     fn add(&self, extent: u64, at: u64, events: &[u8]) -> Result<()>;
 }
 
-/// What the leader gets of a commit (`entries::ready`).
-pub fn prepare(told: &LogBuffer, limits: Limits, extents: &dyn Extents) -> Result<Vec<u8>> {
-    prepare_within(told, limits, extents, MEMORY_BYTES_MAX)
+/// What the leader gets of a commit (`entries::ready`). `binlog_row_event_max_size`: bytes of an event's data which no further row makes longer.
+pub fn prepare(told: &LogBuffer, row_event_bytes_max: usize, extents: &dyn Extents) -> Result<Vec<u8>> {
+    prepare_within(told, row_event_bytes_max, extents, MEMORY_BYTES_MAX)
 }
 
 pub(super) fn prepare_within(
     told: &LogBuffer,
-    limits: Limits,
+    row_event_bytes_max: usize,
     extents: &dyn Extents,
     memory_bytes_max: usize,
 ) -> Result<Vec<u8>> {
@@ -79,7 +71,7 @@ pub(super) fn prepare_within(
         }
         let mut unit = match rendering.take() {
             Some(unit) => unit,
-            None => Rendering::new(facts.next().ok_or_else(unended)?, limits, extents, memory_bytes_max),
+            None => Rendering::new(facts.next().ok_or_else(unended)?, row_event_bytes_max, extents, memory_bytes_max),
         };
         match entry.kind {
             kind::COMMIT => unit.end(&mut log),
@@ -101,7 +93,7 @@ fn unended() -> Error {
 /// The transaction whose events are being made.
 struct Rendering<'r> {
     facts: Facts,
-    limits: Limits,
+    row_event_bytes_max: usize,
     extents: &'r dyn Extents,
     memory_bytes_max: usize,
     extent: Option<u64>,
@@ -140,10 +132,10 @@ struct OpenRows {
 }
 
 impl<'r> Rendering<'r> {
-    fn new(facts: Facts, limits: Limits, extents: &'r dyn Extents, memory_bytes_max: usize) -> Rendering<'r> {
+    fn new(facts: Facts, row_event_bytes_max: usize, extents: &'r dyn Extents, memory_bytes_max: usize) -> Rendering<'r> {
         Rendering {
             facts,
-            limits,
+            row_event_bytes_max,
             extents,
             memory_bytes_max,
             extent: None,
@@ -208,7 +200,7 @@ impl<'r> Rendering<'r> {
         let goes_on = self.open.as_ref().is_some_and(|open| {
             let is_alike = open.kind == entry.kind && open.table == table.id && open.flags == flags;
             let data_len = self.out.len() - open.start - HEADER_BYTES + row.len();
-            is_alike && data_len <= self.limits.row_event_bytes_max && self.has_columns(open, columns)
+            is_alike && data_len <= self.row_event_bytes_max && self.has_columns(open, columns)
         });
         if !goes_on {
             self.map(object)?;
@@ -311,7 +303,7 @@ impl<'r> Rendering<'r> {
     }
 
     fn end_event(&mut self, start: usize) -> Result<()> {
-        let len = (self.out.len() - start + self.checksum_bytes()) as u64;
+        let len = (self.out.len() - start) as u64;
         if len > EVENT_BYTES_MAX {
             return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
         }
@@ -321,18 +313,13 @@ impl<'r> Rendering<'r> {
         Ok(())
     }
 
-    fn checksum_bytes(&self) -> usize {
-        if self.limits.checksum { CHECKSUM_BYTES } else { 0 }
-    }
-
     /// Moves events to the extent.
     fn store(&mut self) -> Result<()> {
         let extent = match self.extent {
             Some(extent) => extent,
             None => *self.extent.insert(self.extents.begin()?),
         };
-        let at = self.stored_bytes + self.stored_count * self.checksum_bytes() as u64;
-        self.extents.add(extent, at, &self.out)?;
+        self.extents.add(extent, self.stored_bytes, &self.out)?;
         self.stored_bytes += self.out.len() as u64;
         self.stored_count += std::mem::take(&mut self.count);
         self.out.clear();

@@ -16,7 +16,7 @@ use vaquita_wire::binlog::rows::rows_flags;
 use vaquita_wire::binlog::{Cell, Decoder, Event, EventReader, Row, RowsKind, event_type, header};
 
 use super::entries::{Control, Facts, Ready, kind, ready};
-use super::render::{Extents, Limits, prepare_within};
+use super::render::{Extents, prepare_within};
 use super::rows::{LoggedTable, put_statement};
 
 fn column(id: u16, name: &str, ty: ColumnType, nullable: bool) -> ColumnDef {
@@ -175,23 +175,21 @@ fn seen(image: RowImage, has_key: bool, change: &Change, after: bool) -> Option<
 }
 
 /// The events of a unit, wherever they are.
-fn events_of(unit: &super::entries::Unit<'_>, extents: &Memory, checksum: u64) -> Vec<u8> {
+fn events_of(unit: &super::entries::Unit<'_>, extents: &Memory) -> Vec<u8> {
     let Some(extent) = unit.extent else { return unit.events.to_vec() };
     assert!(unit.events.is_empty());
-    let (mut all, mut count) = (Vec::new(), 0);
+    let mut all = Vec::new();
     for (at, piece) in &extents.0.borrow()[extent as usize] {
-        assert_eq!(*at, all.len() as u64 + checksum * count);
+        assert_eq!(*at, all.len() as u64);
         all.extend_from_slice(piece);
-        count += split(piece, checksum as usize).len() as u64;
     }
     all
 }
 
-/// Events whose headers count a checksum that is not there.
-fn split(events: &[u8], checksum: usize) -> Vec<&[u8]> {
+fn split(events: &[u8]) -> Vec<&[u8]> {
     let (mut rest, mut found) = (events, Vec::new());
     while !rest.is_empty() {
-        let len = u32::from_le_bytes(*rest[9..].first_chunk().unwrap()) as usize - checksum;
+        let len = u32::from_le_bytes(*rest[9..].first_chunk().unwrap()) as usize;
         let (event, after) = rest.split_at(len);
         found.push(event);
         rest = after;
@@ -199,39 +197,35 @@ fn split(events: &[u8], checksum: usize) -> Vec<&[u8]> {
     found
 }
 
-fn check(transactions: &[(Facts, Vec<Told>)], limits: Limits, memory_bytes_max: usize) {
+fn check(transactions: &[(Facts, Vec<Told>)], row_event_bytes_max: usize, memory_bytes_max: usize) {
     let defs = [table("keyed", true), table("keyless", false), table("other", true)];
     let logged = defs.iter().zip(1..).map(|(def, id)| Arc::new(LoggedTable::new(id, def, true)) as LogObject);
     let tables: Vec<LogObject> = logged.collect();
     let told = tell(transactions, &tables);
     let extents = Memory::default();
-    let log = prepare_within(&told, limits, &extents, memory_bytes_max).unwrap();
+    let log = prepare_within(&told, row_event_bytes_max, &extents, memory_bytes_max).unwrap();
     let units: Vec<_> = ready(&log).collect::<Result<_>>().unwrap();
     assert_eq!(units.len(), transactions.len());
-    let checksum = if limits.checksum { 4 } else { 0 };
     for (unit, (facts, told)) in units.iter().zip(transactions) {
         let Ready::Unit(unit) = unit else { panic!("{unit:?}") };
         let has_statements = facts.has_statements || told.iter().any(|told| matches!(told, Told::Query(_)));
         assert_eq!(unit.facts, Facts { has_statements, ..facts.clone() });
-        let bytes = events_of(unit, &extents, checksum);
+        let bytes = events_of(unit, &extents);
         assert_eq!(unit.bytes, bytes.len() as u64);
-        let events = split(&bytes, checksum as usize);
+        let events = split(&bytes);
         assert_eq!(unit.count, events.len() as u64);
-        check_events(&events, facts, told, limits);
+        check_events(&events, facts, told, row_event_bytes_max);
     }
 }
 
-fn check_events(events: &[&[u8]], facts: &Facts, told: &[Told], limits: Limits) {
+fn check_events(events: &[&[u8]], facts: &Facts, told: &[Told], row_event_bytes_max: usize) {
     let mut decoder = Decoder::default();
     let mut numbers: HashMap<u64, String> = HashMap::new();
     let (mut found, mut queries, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let mut group_is_open = false;
     for (n, event) in events.iter().enumerate() {
-        // As a file has it that is written without checksums.
-        let mut plain = event.to_vec();
-        plain[9..13].copy_from_slice(&(event.len() as u32).to_le_bytes());
         let mut reader = EventReader::of_payload();
-        reader.feed(&plain);
+        reader.feed(event);
         let raw = reader.next_event().unwrap().unwrap();
         assert_eq!((raw.header.timestamp, raw.header.server_id, raw.header.end_position), (facts.timestamp, facts.server_id, 0));
         match decoder.decode(&raw).unwrap() {
@@ -243,7 +237,7 @@ fn check_events(events: &[&[u8]], facts: &Facts, told: &[Told], limits: Limits) 
                 group_is_open = rows.flags & rows_flags::STATEMENT_END == 0;
                 let changes: Vec<_> = rows.changes().collect::<vaquita_wire::binlog::Result<_>>().unwrap();
                 let last = changes.len();
-                assert!(last == 1 || event.len() - header::HEADER_BYTES <= limits.row_event_bytes_max);
+                assert!(last == 1 || event.len() - header::HEADER_BYTES <= row_event_bytes_max);
                 let name = String::from_utf8(rows.table.table.to_vec()).unwrap();
                 let flags = rows.flags & !rows_flags::STATEMENT_END;
                 found.extend(changes.into_iter().map(|change| (name.clone(), rows.kind, flags, change.before, change.after)));
@@ -347,22 +341,21 @@ proptest! {
     #[test]
     fn transactions_come_back(
         transactions in proptest::collection::vec((facts(), proptest::collection::vec(told(), 0..5)), 0..4),
-        checksum in any::<bool>(),
         row_event_bytes_max in 1usize..2000,
         memory_bytes_max in 1usize..5000,
     ) {
-        check(&transactions, Limits { row_event_bytes_max, checksum }, memory_bytes_max);
+        check(&transactions, row_event_bytes_max, memory_bytes_max);
     }
 }
 
-const LIMITS: Limits = Limits { row_event_bytes_max: 8192, checksum: true };
+const ROW_EVENT_BYTES_MAX: usize = 8192;
 
 fn codes(told: &LogBuffer) -> Vec<(u8, u16)> {
-    let log = prepare_within(told, LIMITS, &Memory::default(), usize::MAX).unwrap();
+    let log = prepare_within(told, ROW_EVENT_BYTES_MAX, &Memory::default(), usize::MAX).unwrap();
     let mut codes = Vec::new();
     for unit in ready(&log) {
         let Ready::Unit(unit) = unit.unwrap() else { continue };
-        codes.extend(split(unit.events, 4).iter().map(|event| {
+        codes.extend(split(unit.events).iter().map(|event| {
             let has_rows = matches!(event[4], event_type::WRITE_ROWS..=event_type::DELETE_ROWS);
             (event[4], if has_rows { u16::from_le_bytes([event[25], event[26]]) } else { 0 })
         }));
@@ -402,5 +395,5 @@ fn ddl_is_a_query_and_a_branch_ends_with_its_prepare() {
     assert_eq!(codes(&told), [(QUERY, 0), (QUERY, 0), (XA_PREPARE, 0)]);
     // One that does not end is an error, not a transaction less.
     push(&mut told, kind::QUERY, None, |out| out.extend_from_slice(b"DDL"));
-    assert!(prepare_within(&told, LIMITS, &Memory::default(), usize::MAX).is_err());
+    assert!(prepare_within(&told, ROW_EVENT_BYTES_MAX, &Memory::default(), usize::MAX).is_err());
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use vaquita_session::binary_log::{BinaryLogFiles, ShownFile};
+use vaquita_exec::context::heap_bytes;
+use vaquita_session::binary_log::{BinaryLogFiles, Look, ShownFile};
 use vaquita_session::server::Server;
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result, Value};
@@ -46,8 +47,8 @@ impl BinaryLogFiles for LogStatements {
         self.log.purged()
     }
 
-    fn events(&self, file: u32, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
-        events(&self.log, file, from, skip, count)
+    fn events(&self, file: u32, from: u64, skip: u64, count: u64, look: Look<'_>) -> Result<Vec<Vec<Value>>> {
+        events(&self.log, file, from, (skip, count), look)
     }
 
     fn rotate(&self) -> Result<()> {
@@ -75,20 +76,27 @@ fn first_since(files: &[LogFile], time_s: u64) -> u32 {
 }
 
 /// Rows of SHOW BINLOG EVENTS.
-fn events(log: &dyn LogSource, file: u32, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
+fn events(log: &dyn LogSource, file: u32, from: u64, limit: (u64, u64), look: Look<'_>) -> Result<Vec<Vec<Value>>> {
     // Where no event begins there, or one that needs what stands before it, all of the file is read.
     if from > FIRST_POS
-        && let Ok(rows) = events_from(log, Place { file, pos: from }, from, skip, count)
+        && let Ok(rows) = events_from(log, Place { file, pos: from }, from, limit, look)
     {
         return Ok(rows);
     }
-    events_from(log, Place { file, pos: FIRST_POS }, from, skip, count)
+    look(0)?;
+    events_from(log, Place { file, pos: FIRST_POS }, from, limit, look)
 }
 
-fn events_from(log: &dyn LogSource, start: Place, from: u64, mut skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
+fn events_from(
+    log: &dyn LogSource,
+    start: Place,
+    from: u64,
+    (mut skip, count): (u64, u64),
+    look: Look<'_>,
+) -> Result<Vec<Vec<Value>>> {
     let name = file_name(start.file);
     let end = log.end();
-    let mut rows = Vec::new();
+    let (mut rows, mut bytes) = (Vec::new(), 0);
     if start >= end {
         return Ok(rows);
     }
@@ -99,12 +107,16 @@ fn events_from(log: &dyn LogSource, start: Place, from: u64, mut skip: u64, coun
         if event.start.file != start.file {
             break;
         }
+        look(bytes)?;
         let row = row(&name, &event, &mut decoder)?;
         if event.start.pos < from {
             continue;
         }
         match skip {
-            0 => rows.push(row),
+            0 => {
+                bytes += size_of_val(&row[..]) + row.iter().map(heap_bytes).sum::<usize>();
+                rows.push(row);
+            }
             _ => skip -= 1,
         }
     }

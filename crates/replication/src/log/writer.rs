@@ -5,11 +5,11 @@
 use vaquita_storage::{Family, Records};
 use vaquita_types::Result;
 use vaquita_types::gtid::{GTID_NUMBER_MAX, Gtid, GtidSet, Tag, Uuid};
-use vaquita_wire::binlog::header::{CHECKSUM_BYTES, HEADER_BYTES, flags};
+use vaquita_wire::binlog::header::{CHECKSUM_BYTES, flags};
 use vaquita_wire::binlog::{ChecksumAlgorithm, FormatDescription, GtidEvent, Header, Rotate, event_type};
 
 use super::entries::{Fields, Naming, Unit, damaged, put};
-use super::place::{Entry, FIRST_POS, Place, extent_file_key, file_name, next_file};
+use super::place::{Entry, Extent, FIRST_POS, LENGTH_AT, Place, checksum_bytes, extent_file_key, file_name, next_file};
 
 /// Of each type of event from 1, the bytes in front of its variable part, as MySQL 9.7 has them.
 const POST_HEADER_LENGTHS: [u8; 42] = [
@@ -72,15 +72,30 @@ pub struct Group<'g> {
     pub now_us: u64,
 }
 
+impl Group<'_> {
+    /// Of an event of this server's own.
+    fn header(&self, event_type: u8) -> Header {
+        Header {
+            timestamp: (self.now_us / 1_000_000) as u32,
+            event_type,
+            server_id: self.settings.server_id,
+            length: 0,
+            end_position: 0,
+            flags: 0,
+        }
+    }
+}
+
 impl Writer {
     /// Goes on behind `state` and the entries that followed it.
     pub fn at(place: Place, checksum: bool, sequence: i64) -> Writer {
         Writer { place, checksum, sequence, last_committed: sequence, stored_at: 0 }
     }
 
-    /// Those before are committed: those that follow may depend on them.
-    pub fn begin_group(&mut self) {
+    /// Those before are committed: those that follow may depend on them. Another `binlog_checksum` begins another file.
+    pub fn begin_group(&mut self, group: &mut Group<'_>) -> Result<()> {
         self.last_committed = self.sequence;
+        if self.checksum == group.settings.checksum { Ok(()) } else { self.rotate(group) }
     }
 
     /// Adds a transaction.
@@ -115,10 +130,9 @@ impl Writer {
         };
         let mut begin = Vec::new();
         if !facts.begin.is_empty() {
-            self.put_event(&mut begin, header, |out| out.extend_from_slice(&facts.begin));
+            put_event(&mut begin, header, |out| out.extend_from_slice(&facts.begin));
         }
-        let checksums = if self.checksum { CHECKSUM_BYTES as u64 } else { 0 };
-        let of_events = |bytes: usize, count: u64| bytes as u64 + count * checksums;
+        let of_events = |bytes: usize, count: u64| bytes as u64 + count * checksum_bytes(self.checksum);
         let rest = of_events(begin.len(), u64::from(!begin.is_empty())) + of_events(0, unit.count) + unit.bytes;
         // The length counts itself.
         let mut head = Vec::new();
@@ -126,7 +140,7 @@ impl Writer {
         loop {
             event.transaction_bytes = Some(all);
             head.clear();
-            self.put_gtid(&mut head, header, &event);
+            put_gtid(&mut head, header, &event);
             let with_head = rest + of_events(head.len(), 1);
             if with_head == all {
                 break;
@@ -135,7 +149,7 @@ impl Writer {
         }
         let entry = Entry {
             checksum: self.checksum,
-            extent: unit.extent.map(|extent| (extent, unit.bytes + unit.count * checksums)),
+            extent: unit.extent.map(|number| Extent { number, bytes: unit.bytes, count: unit.count }),
             gtid: event.gtid.clone(),
             events: &[],
         };
@@ -170,7 +184,7 @@ impl Writer {
     /// FLUSH BINARY LOGS, or the file is full.
     pub fn rotate(&mut self, group: &mut Group<'_>) -> Result<()> {
         let next = next_file(self.place.file)?;
-        let header = self.own_header(event_type::ROTATE, group);
+        let header = group.header(event_type::ROTATE);
         self.put_last(group, header, |out| Rotate { position: FIRST_POS, file: file_name(next).as_bytes() }.encode(out));
         self.begin_file(next, 0, group);
         Ok(())
@@ -178,28 +192,17 @@ impl Writer {
 
     /// The server stops: the file ends.
     pub fn stop(&mut self, group: &mut Group<'_>) {
-        let header = self.own_header(event_type::STOP, group);
+        let header = group.header(event_type::STOP);
         self.put_last(group, header, |_| {});
-    }
-
-    fn own_header(&self, event_type: u8, group: &Group<'_>) -> Header {
-        Header {
-            timestamp: (group.now_us / 1_000_000) as u32,
-            event_type,
-            server_id: group.settings.server_id,
-            length: 0,
-            end_position: 0,
-            flags: 0,
-        }
     }
 
     fn put_last(&mut self, group: &mut Group<'_>, header: Header, data: impl FnOnce(&mut Vec<u8>)) {
         let mut value = Vec::new();
         Entry { checksum: self.checksum, ..Entry::default() }.encode_head(&mut value);
         let before = value.len();
-        self.put_event(&mut value, header, data);
+        put_event(&mut value, header, data);
         group.records.put(Family::Log, &self.place.key(), &value);
-        self.place.pos += (value.len() - before + if self.checksum { CHECKSUM_BYTES } else { 0 }) as u64;
+        self.place.pos += (value.len() - before) as u64 + checksum_bytes(self.checksum);
     }
 
     /// `created`: when the server started, if this is its first file.
@@ -215,17 +218,16 @@ impl Writer {
             checksum: Some(if self.checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::Off }),
         };
         // It has a checksum in any case, which is stored as four bytes if the others have none.
-        self.put_event(&mut value, self.own_header(event_type::FORMAT_DESCRIPTION, group), |out| {
+        put_event(&mut value, group.header(event_type::FORMAT_DESCRIPTION), |out| {
             format.encode(out);
             if !self.checksum {
                 out.extend_from_slice(&[0; CHECKSUM_BYTES]);
             }
         });
-        let previous = Header { flags: flags::IGNORABLE, ..self.own_header(event_type::PREVIOUS_GTIDS, group) };
-        self.put_event(&mut value, previous, |out| group.executed.encode_for_all(out));
-        let checksums = if self.checksum { 2 * CHECKSUM_BYTES } else { 0 };
+        let previous = Header { flags: flags::IGNORABLE, ..group.header(event_type::PREVIOUS_GTIDS) };
+        put_event(&mut value, previous, |out| group.executed.encode_for_all(out));
         group.records.put(Family::Log, &Place { file: number, pos: 0 }.key(), &value);
-        self.place.pos += (value.len() - before + checksums) as u64;
+        self.place.pos += (value.len() - before) as u64 + 2 * checksum_bytes(self.checksum);
         self.store_state(group);
     }
 
@@ -235,32 +237,25 @@ impl Writer {
             State { place: self.place, checksum: self.checksum, sequence: self.sequence, executed: group.executed.clone() };
         group.records.put(Family::Catalog, &state_key(), &state.encode());
     }
+}
 
-    fn put_gtid(&self, out: &mut Vec<u8>, header: Header, event: &GtidEvent) {
-        match &event.gtid {
-            Some(gtid) if !gtid.tag.is_empty() => {
-                self.put_event(out, Header { event_type: event_type::GTID_TAGGED, ..header }, |out| event.encode_tagged(out));
-            }
-            Some(_) => self.put_event(out, Header { event_type: event_type::GTID, ..header }, |out| event.encode(out)),
-            None => self.put_event(out, Header { event_type: event_type::ANONYMOUS_GTID, ..header }, |out| event.encode(out)),
+fn put_gtid(out: &mut Vec<u8>, header: Header, event: &GtidEvent) {
+    match &event.gtid {
+        Some(gtid) if !gtid.tag.is_empty() => {
+            put_event(out, Header { event_type: event_type::GTID_TAGGED, ..header }, |out| event.encode_tagged(out));
         }
-    }
-
-    /// An event whose header has the length that it has in the file.
-    fn put_event(&self, out: &mut Vec<u8>, header: Header, data: impl FnOnce(&mut Vec<u8>)) {
-        put_event(out, header, self.checksum, data);
+        Some(_) => put_event(out, Header { event_type: event_type::GTID, ..header }, |out| event.encode(out)),
+        None => put_event(out, Header { event_type: event_type::ANONYMOUS_GTID, ..header }, |out| event.encode(out)),
     }
 }
 
-/// The same for a file whose events have checksums or not.
-pub fn put_event(out: &mut Vec<u8>, header: Header, checksum: bool, data: impl FnOnce(&mut Vec<u8>)) {
-    const LENGTH_AT: usize = 9;
+/// An event, whose header gets its length.
+fn put_event(out: &mut Vec<u8>, header: Header, data: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     header.encode(out);
     data(out);
-    let length = out.len() - start + if checksum { CHECKSUM_BYTES } else { 0 };
-    debug_assert!(length >= HEADER_BYTES);
-    out[start + LENGTH_AT..start + LENGTH_AT + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    let length = (out.len() - start) as u32;
+    out[start + LENGTH_AT..start + LENGTH_AT + 4].copy_from_slice(&length.to_le_bytes());
 }
 
 /// The number behind the last one of this server and tag.

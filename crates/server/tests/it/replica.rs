@@ -13,7 +13,7 @@ use crate::server::Server;
 use crate::source::{self, Serves, events_of, recorded};
 
 /// Recorded with row events; those of statements have no recorded rows.
-const MYSQL: [&str; 7] = ["control", "numbers", "texts", "images", "compressed", "minimal", "unchecked"];
+const MYSQL: [&str; 8] = ["control", "numbers", "texts", "images", "compressed", "minimal", "keys", "unchecked"];
 const MARIADB: [&str; 6] = ["control", "types", "old_times", "images", "compressed", "bare"];
 const STATUS_FIELDS: usize = 63;
 /// A machine that does much else is slow; what is too late is a hang.

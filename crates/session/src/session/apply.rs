@@ -71,7 +71,12 @@ impl Session {
         let done = self.apply_text(sql);
         self.note = None;
         done?;
-        if note.is_written() { Ok(()) } else { self.commit_noting(&note) }
+        if note.is_written() {
+            return Ok(());
+        }
+        // It has changed nothing that the log would have told, but has its GTID.
+        self.end_applied()?;
+        self.commit_noting(&note)
     }
 
     /// Ends the open transaction with the position; there may be none.

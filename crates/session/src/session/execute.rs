@@ -98,12 +98,8 @@ impl Session {
         }
         // What neither locks nor changes meets no conflict.
         let changes = vaquita_exec::query::changes(plan);
-        if changes && !self.env.settings.log.next.is_free() {
-            match self.passes_over() {
-                Ok(false) => {}
-                Ok(true) => return self.succeed(&Done::nothing(), exchange),
-                Err(error) => return self.fail(&error, exchange),
-            }
+        if changes && let Some(flow) = self.pass_over(exchange) {
+            return flow;
         }
         if !matches!(plan, Plan::Query(_)) {
             self.client.note_change();

@@ -196,7 +196,7 @@ impl Session {
         Ok(())
     }
 
-    fn qualified(&self, name: &Name) -> Result<TableName> {
+    pub(super) fn qualified(&self, name: &Name) -> Result<TableName> {
         let database = name.db.clone().or_else(|| self.env.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
         Ok((database, name.name.clone()))
     }

@@ -11,8 +11,8 @@ use vaquita_types::errno::{
 use vaquita_types::{Error, Result, Value, convert};
 
 use super::Session;
-use crate::binary_log::{BinaryLogFiles, RegisteredReplica, ShownFile};
-use crate::log_shown::{base_name, purge_expired};
+use crate::binary_log::{BinaryLogFiles, RegisteredReplica, ShownFile, base_name};
+use crate::log_shown::purge_expired;
 use crate::replication::now_us;
 
 /// MySQL's bounds of what COM_REGISTER_SLAVE tells.

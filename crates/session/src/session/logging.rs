@@ -5,16 +5,21 @@ use std::sync::Arc;
 
 use vaquita_exec::context::{RowLogSettings, RowLogging, SessionEnv};
 use vaquita_exec::ddl::FillLog;
+use vaquita_exec::ddl::show_create::{Quoting, show_create_table};
 use vaquita_parser::ast::{Name, SetPassword, UserSpec};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind, place_of_definer};
 use vaquita_storage::{CommitNote, LogBuffer, Transaction, Xid};
 use vaquita_types::errno::ER_GTID_NEXT_TYPE_UNDEFINED_GTID;
+use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result};
 
 use super::Session;
+use super::exchange::Exchange;
+use super::execute::Done;
 use super::lock_tables::tables_of;
 use crate::accounts::resolve;
+use crate::answer::Flow;
 use crate::binary_log_commits::{CommitForm, CommitLog, GtidNext, LoggedCommit, LoggedContext, LoggedQuery, Origin};
 use crate::variables::{Var, registry};
 
@@ -62,9 +67,10 @@ impl Session {
         Some(RowLogging::new(log.rows(), rows, text))
     }
 
-    /// The text of the statement that begins, for who wants it in the log.
-    pub(super) fn note_text(&mut self, sql: &[u8]) {
-        self.logging.text = self.log().is_some().then(|| sql.into());
+    /// The text of the statement that begins, if the log may have it.
+    pub(super) fn note_text(&mut self, sql: &[u8], kind: StatementKind) {
+        let is_told = kind.facts().changes_shared_schema || self.env.settings.log.rows_query;
+        self.logging.text = (is_told && self.log().is_some()).then(|| sql.into());
     }
 
     fn logged_context(&self, of_statement: bool) -> LoggedContext {
@@ -95,23 +101,21 @@ impl Session {
     /// A transaction has got it: what was given is used up.
     pub(super) fn use_next_gtid(&mut self) {
         let was_applied = self.logging.next.take().is_some();
-        if was_applied {
-            return;
-        }
-        if matches!(self.env.settings.log.next, GtidNext::Given(_)) {
+        if !was_applied && matches!(self.env.settings.log.next, GtidNext::Given(_)) {
             self.env.settings.log.next = GtidNext::Undefined;
         }
     }
 
-    /// Before a statement that may be logged. True: its transaction is here already, and it is passed over.
-    pub(super) fn passes_over(&self) -> Result<bool> {
+    /// Answers a statement that may be logged and is not to run: its transaction is here already, or has no GTID yet.
+    #[inline]
+    pub(super) fn pass_over(&mut self, exchange: &mut Exchange<'_>) -> Option<Flow> {
         match &self.env.settings.log.next {
-            GtidNext::Given(gtid) => Ok(self.server.has_executed(gtid)),
+            GtidNext::Given(gtid) if self.server.has_executed(gtid) => Some(self.succeed(&Done::nothing(), exchange)),
             GtidNext::Undefined => {
-                let next = registry().of(Var::GtidNext);
-                Err(Error::new(&ER_GTID_NEXT_TYPE_UNDEFINED_GTID, &[&next.show(&self.env.settings.of(Var::GtidNext))]))
+                let given = registry().of(Var::GtidNext).show(&self.env.settings.of(Var::GtidNext));
+                Some(self.fail(&Error::new(&ER_GTID_NEXT_TYPE_UNDEFINED_GTID, &[&given]), exchange))
             }
-            _ => Ok(false),
+            _ => None,
         }
     }
 
@@ -293,9 +297,8 @@ impl Session {
             return Ok(());
         }
         let Some(text) = self.logging.text.clone() else { return Ok(()) };
-        let is_defined = creates_with_definer(ast);
-        let text = if is_defined { self.with_definer(&text)? } else { Cow::Borrowed(&text[..]) };
-        let told = self.told_of_text(&text, &self.changed_databases(ast), is_defined)?;
+        let text = self.text_for_log(ast, &text)?;
+        let told = self.told_of_text(&text, &self.changed_databases(ast), creates_with_definer(ast))?;
         self.note = Some(Arc::new(CommitNote::telling(self.note.take(), told)));
         self.logging.tells = true;
         Ok(())
@@ -314,12 +317,41 @@ impl Session {
         if note.is_written() { Ok(()) } else { self.server.engine.commit_told(note.told()) }
     }
 
+    /// What a replica can carry out, which has neither the session's account nor its temporary tables.
+    fn text_for_log<'t>(&self, ast: &Ast, text: &'t [u8]) -> Result<Cow<'t, [u8]>> {
+        let quoting = Quoting::new(0, true);
+        match ast {
+            Ast::DropTable { temporary: false, if_exists, names } => {
+                let names = names.iter().map(|name| self.qualified(name)).collect::<Result<Vec<_>>>()?;
+                let stored: Vec<_> = names.iter().filter(|(db, name)| self.catalog.temporary(db, name).is_none()).collect();
+                if stored.len() == names.len() {
+                    return Ok(Cow::Borrowed(text));
+                }
+                let names: Vec<_> =
+                    stored.iter().map(|(db, name)| format!("{}.{}", quoting.name(db), quoting.name(name))).collect();
+                let condition = if *if_exists { "IF EXISTS " } else { "" };
+                Ok(Cow::Owned(format!("DROP TABLE {condition}{} /* generated by server */", names.join(",")).into_bytes()))
+            }
+            Ast::CreateTable(create) => {
+                let Some(like) = create.like.as_ref().map(|name| self.qualified(name)).transpose()? else {
+                    return Ok(Cow::Borrowed(text));
+                };
+                let Some(like) = self.catalog.temporary(&like.0, &like.1) else { return Ok(Cow::Borrowed(text)) };
+                let mut def = TableDef::clone(&like.def);
+                (def.name, def.options.temporary) = (create.name.name.clone(), false);
+                Ok(Cow::Owned(show_create_table(&def, None, quoting).into_bytes()))
+            }
+            _ if creates_with_definer(ast) => self.with_definer(text),
+            _ => Ok(Cow::Borrowed(text)),
+        }
+    }
+
     /// Names the session's account as the definer, as who carries the statement out for us is another one.
     fn with_definer<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, [u8]>> {
         let Some(at) = place_of_definer(text, &self.env.settings.plan.parser_options()) else { return Ok(Cow::Borrowed(text)) };
         let own = self.access.definer(None)?;
-        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
-        let definer = format!("DEFINER={}@{} ", quoted(&own.user), quoted(&own.host));
+        let quoting = Quoting::new(0, true);
+        let definer = format!("DEFINER={}@{} ", quoting.name(&own.user), quoting.name(&own.host));
         let (head, tail) = text.split_at(at);
         Ok(Cow::Owned([head, definer.as_bytes(), tail].concat()))
     }

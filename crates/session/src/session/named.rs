@@ -111,7 +111,7 @@ impl Session {
         let Some(mut named) = self.prepared.take_named(name) else { return Err(unknown(name, "EXECUTE")) };
         let ready = self.ready(&mut named, using);
         let ast = named.ast.clone();
-        self.note_text(named.text.as_bytes());
+        self.note_text(named.text.as_bytes(), named.kind);
         self.prepared.set_named(name, named);
         ready.map(|(values, plan)| (ast, values, plan))
     }

@@ -34,13 +34,10 @@ impl Session {
         if let Err(error) = self.admit_kind(StatementKind::of(ast)) {
             return self.fail(&error, exchange);
         }
-        let changes = StatementKind::of(ast).facts().changes_shared_schema;
-        if changes && !self.env.settings.log.next.is_free() {
-            match self.passes_over() {
-                Ok(false) => {}
-                Ok(true) => return self.succeed(&Done::nothing(), exchange),
-                Err(error) => return self.fail(&error, exchange),
-            }
+        if StatementKind::of(ast).facts().changes_shared_schema
+            && let Some(flow) = self.pass_over(exchange)
+        {
+            return flow;
         }
         if let Err(error) = self.begin_logged(ast) {
             return self.fail(&error, exchange);
@@ -211,7 +208,7 @@ impl Session {
         let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
         let database = self.env.database();
         let collation = self.env.connection_collation();
-        let param_types: Vec<_> = self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect();
+        let param_types = self.types_of_values();
         let planner = |ast: &Ast, target: Option<&TableRef>| {
             self.with_plan_context(|context| {
                 plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, ..*context })
@@ -244,6 +241,12 @@ impl Session {
             lock_wait_ms_max: self.env.settings.lock_wait.as_millis() as u64,
             context: self.ddl_context(),
         })
+    }
+
+    /// The types of the values of `?`.
+    pub(super) fn types_of_values(&self) -> Vec<ColumnType> {
+        let collation = self.env.connection_collation();
+        self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect()
     }
 
     pub(super) fn ddl_context(&self) -> DdlContext {

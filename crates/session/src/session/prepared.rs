@@ -156,9 +156,7 @@ impl Session {
         if let Err(error) = self.access.count_statement(prepared.kind) {
             return self.fail(&error, exchange);
         }
-        if !prepared.kind.is_planned() || self.env.settings.log.rows_query {
-            self.note_text(prepared.text.as_bytes());
-        }
+        self.note_text(prepared.text.as_bytes(), prepared.kind);
         if !prepared.kind.is_planned() {
             if let Err(error) = self.authorize(&prepared.ast) {
                 return self.fail(&error, exchange);

@@ -69,7 +69,7 @@ impl Session {
             if !more {
                 rest = &[];
             }
-            self.note_text(&statement_text[..consumed.min(statement_text.len())]);
+            self.note_text(&statement_text[..consumed.min(statement_text.len())], StatementKind::of(&ast));
             if let Err(error) = self.access.count_statement(StatementKind::of(&ast)) {
                 return self.fail(&error, &mut exchange);
             }
@@ -90,9 +90,7 @@ impl Session {
             let line = texts
                 .line_of(sql, settings, || self.server.statement_events.line_of(("", sql), settings, StatementKind::of(&ast)));
             self.identified(&line);
-            if self.env.settings.log.rows_query {
-                self.note_text(sql);
-            }
+            self.note_text(sql, StatementKind::of(&ast));
             self.client.counters.statement(StatementKind::of(&ast));
             match self.access.may_run(&plan, &self.catalog) {
                 Ok(()) => {

@@ -12,6 +12,7 @@ use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
+use vaquita_types::memory::Reserve;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
@@ -56,7 +57,9 @@ impl ServerInfo for ServerView<'_> {
     }
 
     fn binlog_events(&self, file: Option<&[u8]>, from: u64, skip: u64, count: u64) -> Result<Vec<Vec<Value>>> {
-        crate::log_shown::events(self.server, file, from, skip, count)
+        let kept = Reserve::default();
+        let look = |bytes: usize| self.client.interrupt.check().and_then(|()| kept.cover(bytes));
+        crate::log_shown::events(self.server, file, (from, skip, count), &look)
     }
 
     fn replicas(&self) -> Vec<Vec<Value>> {

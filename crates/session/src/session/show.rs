@@ -113,12 +113,14 @@ impl Session {
 
     fn run_show(&self, ast: &Ast) -> Result<ShowResult> {
         let server = self.server_view();
-        let statement = self.executing(&[], &server);
+        let statement = self.executing(self.prepared.values(), &server);
         let catalog = PlanCatalog::new(&self.catalog);
         let database = self.env.database();
         // Expressions get their place where they are bound.
         let mut plan = PlanContext::new(&catalog, Place::Check(""));
         plan.settings = &self.env.settings.plan;
+        let types = self.types_of_values();
+        plan.param_types = &types;
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
             Ast::Show(Show::CreateTable(name)) => {

@@ -81,6 +81,11 @@ impl RocksLog {
         RocksLog { db }
     }
 
+    /// The number of the last write, for a group that is refused before its own.
+    pub fn settled_sequence(&self) -> u64 {
+        self.db.settled_sequence()
+    }
+
     fn ingest(
         &self,
         mut files: SortedFiles,

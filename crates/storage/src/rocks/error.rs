@@ -27,6 +27,11 @@ const ER_DISK_FULL: ErrorDef = ErrorDef {
 /// The errno of a full disk, for the text of error 1021.
 const ENOSPC: i32 = 28;
 
+/// The error says that the disk is full.
+pub fn is_disk_full(error: &Error) -> bool {
+    error.is(&ER_DISK_FULL)
+}
+
 pub(crate) fn disk_full_error(file: &dyn Display) -> Error {
     Error::new(&ER_DISK_FULL, &[file, &ENOSPC, &"No space left on device"])
 }

@@ -24,6 +24,7 @@ pub mod options;
 pub mod split;
 
 pub use db::{Db, Family, FamilyOptions, Iter, IterOptions, RocksError, Snapshot, SortedFiles};
+pub use error::is_disk_full;
 pub(crate) use error::{disk_full_error, read_error, write_error};
 pub use idle::IdleIters;
 pub use log_store::{LogCursor, LogStore};

@@ -16,7 +16,7 @@
 //! A row that a foreign key changes (`foreign_keys`) takes step 3 alone, in the `StoredRows` of its table, once its generated columns follow.
 //!
 //! Triggers BEFORE run between 1 and 2, since constraints hold for what they set; of a table that has some, NOT NULL is looked at behind them. Those
-//! AFTER run behind 3 (`triggers`). What has its place here later: the row image in `stored`, which has the old and the new row as they are written.
+//! AFTER run behind 3 (`triggers`). The binary log is told in `stored` (`logged`), which has the old and the new row as they are written.
 //!
 //! Example: `INSERT IGNORE INTO t VALUES (1, NULL)` makes NULL the type's zero with a warning (1), finds the constraints
 //! satisfied (2), and gets the row with key 1 that is in the way back from storage (3); what that means is the statement's to say.

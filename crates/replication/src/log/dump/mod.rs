@@ -12,19 +12,21 @@
 //! Events are sent as they are in the log, with their checksums; those made for the replica have one where the log's have. A replica that does not
 //! say that it knows checksums gets none of a log that has them. Texts and order of the errors are those of MySQL 9.7.
 
+mod start;
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
 
 use vaquita_types::errno::ER_SOURCE_FATAL_ERROR_READING_BINLOG;
-use vaquita_types::gtid::{Gtid, GtidSet, Uuid};
+use vaquita_types::gtid::{GtidSet, Uuid};
 use vaquita_types::{Error, Result};
 use vaquita_wire::binlog::header::{self, CHECKSUM_BYTES, HEADER_BYTES, flags};
 use vaquita_wire::binlog::{Header, Heartbeat, Rotate, event_type};
 
 use super::source::LogSource;
-use super::{FIRST_POS, LogEvent, LogFile, Place};
+use super::{FIRST_POS, LogEvent, Place};
+use start::{Start, contains};
 
 /// How long a dump that waits does not look whether it is to end.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,21 +42,10 @@ const SWITCHING: &str = "Finished reading one binlog; switching to next binlog";
 const WAITING: &str = "Source has sent all binlog to replica; waiting for more updates";
 const ENDING: &str = "Waiting to finalize termination";
 
-const NO_FILE: &str = "Could not find first log file name in binary log index file";
-const BEFORE_FIRST: &str = "Client requested source to start replication from position < 4";
-const BEHIND_END: &str = "Client requested source to start replication from position > file size";
 const NO_CHECKSUMS: &str = "Replica can not handle replication events with the checksum that source is configured to log";
 const CUT: &str = "binlog truncated in the middle of event; consider out of disk space on source";
 const NO_NEXT: &str = "could not find next log";
 const REPLACED: &str = "A replica with the same server_uuid/server_id as this replica has connected to the source";
-const AHEAD: &str = "Replica has more GTIDs than the source has, using the source's SERVER_UUID. This may indicate that the the last binary \
-    log file was truncated or lost, e.g., after a power failure when sync_binlog != 1. The source may have rolled back transactions that \
-    were already replicated to the replica. Replicate any transactions that source has rolled back from replica to source, and/or commit \
-    empty transactions on source to account for transactions that have been committed on source but are not included in GTID_EXECUTED.";
-const PURGED: &str = "Cannot replicate because the source purged required binary logs. Replicate the missing transactions from elsewhere, or \
-    provision a new replica from backup. Consider increasing the source's binary log expiration period. ";
-const SETS_TOO_LONG: &str = "The GTID sets and the missing purged transactions are too long to print in this message. For more information, \
-    please see the source's error log or the manual for GTID_SUBTRACT";
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -190,103 +181,6 @@ pub fn dump(log: &dyn LogSource, request: &DumpRequest, terms: &DumpTerms, peer:
         Err(Stop::Peer(DumpStop::Replaced)) => DumpEnd::Failed(dump_error(&place(REPLACED.to_string(), &dump.name))),
         Err(Stop::Fatal(text)) => DumpEnd::Failed(dump_error(&place(text, &dump.name))),
     }
-}
-
-/// Where a dump begins.
-struct Start {
-    place: Place,
-    name: String,
-    /// The first transaction of the file is one that the replica has: it must not take the file's start for one of the server.
-    begins_known: bool,
-}
-
-impl Start {
-    fn find(log: &dyn LogSource, request: &DumpRequest, terms: &DumpTerms) -> Step<Start> {
-        if terms.server_id == 0 {
-            return fatal("Misconfigured source - source server_id is 0");
-        }
-        if request.known.is_some() && terms.gtid_mode == "OFF" {
-            return fatal(format!(
-                "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = {} instead of ON.",
-                terms.gtid_mode
-            ));
-        }
-        let mut begins_known = false;
-        let file = match &request.known {
-            Some(known) if request.file.is_empty() => {
-                let file = first_file_for(log, known, terms)?;
-                begins_known = begins_with(log, &file, known)?;
-                file
-            }
-            _ => {
-                let named = |file: &LogFile| request.file.is_empty() || file.name.as_bytes() == base_name(&request.file);
-                match of_log(log.files())?.into_iter().find(named) {
-                    Some(file) => file,
-                    None => return fatal(NO_FILE),
-                }
-            }
-        };
-        let place = Place { file: file.number, pos: request.position };
-        let end = log.end();
-        let bytes = if end.file == file.number { end.pos } else { file.bytes };
-        match request.position {
-            ..FIRST_POS => fatal(BEFORE_FIRST),
-            position if position > bytes => fatal(BEHIND_END),
-            _ => Ok(Start { place, name: file.name, begins_known }),
-        }
-    }
-}
-
-/// Names may come with a directory.
-fn base_name(name: &[u8]) -> &[u8] {
-    name.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
-}
-
-/// The last file before which nothing was executed that the replica lacks.
-fn first_file_for(log: &dyn LogSource, known: &GtidSet, terms: &DumpTerms) -> Step<LogFile> {
-    let mut own = GtidSet::default();
-    for (source, tag, intervals) in known.iter().filter(|(source, ..)| **source == terms.server_uuid) {
-        intervals.iter().for_each(|interval| own.add(*source, tag.clone(), *interval));
-    }
-    if !own.is_subset_of(&log.executed()) {
-        return fatal(AHEAD);
-    }
-    let missing = of_log(log.purged())?.subtract(known);
-    if !missing.is_empty() {
-        return fatal(purged_text(known, &missing));
-    }
-    match of_log(log.files())?.into_iter().rev().find(|file| file.previous.is_subset_of(known)) {
-        Some(file) => Ok(file),
-        None => fatal(format!(
-            "{NO_FILE} while looking for the oldest binary log that contains any GTID that is not in the given gtid set"
-        )),
-    }
-}
-
-fn purged_text(known: &GtidSet, missing: &GtidSet) -> String {
-    let sets = format!("The GTID set sent by the replica is '{known}', and the missing transactions are '{missing}'");
-    let sets = if PURGED.len() + sets.len() > ERROR_BYTES_MAX { SETS_TOO_LONG } else { &sets };
-    format!("{PURGED}{sets}")
-}
-
-/// The first transaction of the file is one that the replica has.
-fn begins_with(log: &dyn LogSource, file: &LogFile, known: &GtidSet) -> Step<bool> {
-    if known.is_empty() {
-        return Ok(false);
-    }
-    let mut cursor = of_log(log.reader(Place { file: file.number, pos: FIRST_POS }))?;
-    while let Some(event) = of_log(cursor.next())? {
-        match event.gtid {
-            _ if event.start.file != file.number => return Ok(false),
-            Some(gtid) => return Ok(contains(known, gtid)),
-            None => {}
-        }
-    }
-    Ok(false)
-}
-
-fn contains(set: &GtidSet, gtid: &Gtid) -> bool {
-    set.contains(gtid.source, &gtid.tag, gtid.number)
 }
 
 struct Dump<'d> {

@@ -2,10 +2,12 @@
 
 use std::sync::Mutex;
 
-use vaquita_types::gtid::Tag;
+use vaquita_types::gtid::{Gtid, Tag};
 use vaquita_wire::binlog::{ChecksumAlgorithm, Event, FormatDescription, RawEvent};
 
+use super::super::LogFile;
 use super::super::source::EventCursor;
+use super::start::{PURGED, SETS_TOO_LONG};
 use super::*;
 
 const SOURCE: Uuid = Uuid([7; 16]);
@@ -255,28 +257,26 @@ fn refused(log: &'static MemoryLog, request: &DumpRequest, terms: &DumpTerms) ->
     sent_of(log, request, terms, Peer::default()).pop().unwrap()
 }
 
+/// All of the second file, and what the third begins with.
+const SECOND_FILE: [&str; 11] = [
+    "reads 2",
+    "Rotate 0 -> binlog.000002:4 flags 20 made sum",
+    "Format_desc 127 created 2 sum",
+    "Previous_gtids 198 sum",
+    "Gtid 263 sum",
+    "Xid 294 of 3 sum",
+    "Rotate 338 -> binlog.000003:4 sum",
+    "reads 3",
+    "Rotate 0 -> binlog.000003:4 flags 20 made sum",
+    "Format_desc 127 created 3 sum",
+    "Previous_gtids 198 sum",
+];
+
 #[test]
 fn a_log_is_sent_file_by_file() {
     assert_eq!(
         sent(&by_position("binlog.000002", 4)),
-        [
-            "reads 2",
-            "Rotate 0 -> binlog.000002:4 flags 20 made sum",
-            "Format_desc 127 created 2 sum",
-            "Previous_gtids 198 sum",
-            "Gtid 263 sum",
-            "Xid 294 of 3 sum",
-            "Rotate 338 -> binlog.000003:4 sum",
-            "reads 3",
-            "Rotate 0 -> binlog.000003:4 flags 20 made sum",
-            "Format_desc 127 created 3 sum",
-            "Previous_gtids 198 sum",
-            "Gtid 263 sum",
-            "Xid 294 of 4 sum",
-            "Gtid 359 sum",
-            "Xid 390 of 5 sum",
-            "EOF",
-        ]
+        [&SECOND_FILE[..], &["Gtid 263 sum", "Xid 294 of 4 sum", "Gtid 359 sum", "Xid 390 of 5 sum", "EOF",]].concat()
     );
     let first = sent(&by_position("", 4));
     assert_eq!(first[1], "Rotate 0 -> binlog.000001:4 flags 20 made sum");
@@ -302,23 +302,7 @@ fn the_format_of_a_log_that_is_read_from_the_middle_has_no_position() {
 fn transactions_that_the_replica_has_are_left_out() {
     assert_eq!(
         sent(&by_gtid(&[(1, 2), (4, 4)])),
-        [
-            "reads 2",
-            "Rotate 0 -> binlog.000002:4 flags 20 made sum",
-            "Format_desc 127 created 2 sum",
-            "Previous_gtids 198 sum",
-            "Gtid 263 sum",
-            "Xid 294 of 3 sum",
-            "Rotate 338 -> binlog.000003:4 sum",
-            "reads 3",
-            "Rotate 0 -> binlog.000003:4 flags 20 made sum",
-            "Format_desc 127 created 3 sum",
-            "Previous_gtids 198 sum",
-            "Heartbeat 294 binlog.000003 None made sum",
-            "Gtid 359 sum",
-            "Xid 390 of 5 sum",
-            "EOF",
-        ]
+        [&SECOND_FILE[..], &["Heartbeat 294 binlog.000003 None made sum", "Gtid 359 sum", "Xid 390 of 5 sum", "EOF",]].concat()
     );
     // All of the last file: its start is none of the server.
     assert_eq!(

@@ -187,7 +187,7 @@ impl Host for SessionHost<'_, '_, '_> {
                 }
                 None => {
                     let text = frame.routine.ast.program.steps.get(at).and_then(|step| step.text.as_deref());
-                    session.note_text(text.unwrap_or_default().as_bytes());
+                    session.note_text(text.unwrap_or_default().as_bytes(), kind);
                     let before = session.prepared.take_values();
                     session.prepared.set_values(frame.values.clone());
                     let flow = session.statement(ast, &mut inner);
