@@ -22,7 +22,7 @@ TABLE = "crates/session/src/variables/table.txt"
 # Variables of what Vaquita does not have and whose presence would make tools try it: plugins, components.
 LEFT_OUT = re.compile(r"^(mysqlx.*|group_replication_.*|clone_.*|tp_.*|thread_pool_.*|rpl_semi_sync_.*|mysql_firewall_.*|audit_log.*|telemetry.*"
                       r"|authentication_.*_(?!proxy)\w*|keyring_.*|hypergraph_.*|innodb_validate_.*|xa_detach_on_prepare_never|ndb.*|"
-                      r"debug|debug_sync|offline_mode_never|enterprise_.*|secondary_engine_.*|temptable_uses_mmap|immediate_server_version|original_server_version)$")
+                      r"debug|debug_sync|offline_mode_never|enterprise_.*|secondary_engine_.*|temptable_uses_mmap)$")
 # Setting these does more than store a value.
 NOT_PROBED = re.compile(r"^(innodb_buffer_pool_.*|innodb_redo_log.*|offline_mode|super_read_only|read_only|gtid_.*|pseudo_.*|innodb_monitor.*|"
                         r"innodb_fil_make.*|innodb_ft_.*|.*_now|sql_log_bin|binlog_.*|enforce_gtid_consistency|default_collation_for_utf8mb4|"

@@ -79,7 +79,8 @@ usage: cargo harness COMMAND
                        random statements by accounts with random privileges: what MySQL refuses must be refused
   replica-test --mysql HOST:PORT:USER:PASSWORD [--kills N] [--seed S] [--clients N]
                        a replica of that MySQL is killed and cut off under load, and must have what its source has
-  source-test [--mysql HOST:PORT:USER:PASSWORD] [--kills N] [--seed S] [--clients N] [--plant]
+  source-test [--mysql HOST:PORT:USER:PASSWORD] [--mariadb HOST:PORT:USER:PASSWORD] [--by-position]
+        [--kills N] [--seed S] [--clients N] [--plant]
                        a source is killed under load: a Vaquita and that MySQL, which follow it, must have what it has
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.

@@ -1,7 +1,8 @@
-//! `cargo harness source-test [--mysql HOST:PORT:USER:PASSWORD] [--plant]`: a source that is killed tells its replicas just what it has.
+//! `cargo harness source-test [--mysql HOST:PORT:USER:PASSWORD] [--mariadb HOST:PORT:USER:PASSWORD] [--plant]`: a source that is killed tells its replicas just what it has.
 //!
 //! 1. A Vaquita is started with small files of its log, and a second one that follows it; the MySQL that is named, which needs `gtid_mode=ON`
-//!    and loses its GTIDs and its channel, follows as well.
+//!    and loses its GTIDs and its channel, follows as well, and so does the MariaDB, by its own GTIDs or, with `--by-position`, by file and
+//!    position.
 //! 2. Clients change tables on the source, by the transactions and the DDL of `replica-test`. The source, or the second Vaquita, is killed
 //!    (`kill -9`) at random; clients connect again.
 //! 3. In the end the replicas execute what the source has, and every row of every table is compared.
@@ -10,7 +11,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::{Answer, Client};
 use crate::flags::Flags;
@@ -21,20 +22,27 @@ use crate::vaquita::{PASSWORD, Vaquita, free_port};
 
 /// Bytes of a file of the log: it ends every few transactions.
 const FILE_BYTES: u64 = 64 << 10;
+const CATCH_UP_MAX: Duration = Duration::from_secs(120);
 
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut flags = Flags::new(args);
     let mysql = flags.text("--mysql")?.map(|address| Server::parse(&address)).transpose()?;
+    let mariadb = flags.text("--mariadb")?.map(|address| Server::parse(&address)).transpose()?;
+    let by_position = flags.switch("--by-position");
     let (kills, seed, clients) = (flags.number("--kills", 20)?, flags.number("--seed", 1)?, flags.number("--clients", 3)?);
     let plants = flags.switch("--plant");
     flags.finish()?;
     let dir = paths::target_dir().join(format!("source-test/{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let binary = paths::vaquita()?;
+    let mariadb_port = free_port()?.to_string();
     let start = |name: &str, port: u16| {
-        let id = if name == "source" { "11" } else { "12" };
+        let options: &[&str] = match name {
+            "source" => &["--server-id", "11", "--mariadb-port", &mariadb_port],
+            _ => &["--server-id", "12"],
+        };
         let log = dir.join(format!("{name}.log"));
-        Vaquita::spawn_with(&binary, &dir.join(name), port, &log, &["--server-id", id])?.wait()
+        Vaquita::spawn_with(&binary, &dir.join(name), port, &log, options)?.wait()
     };
     let (source_port, replica_port) = (free_port()?, free_port()?);
     let mut source = start("source", source_port)?;
@@ -50,6 +58,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
         query(&mut client, &format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
         query(&mut client, "RESET BINARY LOGS AND GTIDS")?;
         follow(&mut client, source_port, ", SOURCE_SSL = 1")?;
+    }
+    if let Some(mariadb) = &mariadb {
+        follow_as_mariadb(&mut mariadb.connect()?, &mut control, &mariadb_port, by_position)?;
     }
     let (stops, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut random = Random::new(seed);
@@ -86,6 +97,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
     if let Some(mysql) = &mysql {
         followers.push(("MySQL", mysql.connect()?));
     }
+    if let Some(mariadb) = &mariadb {
+        followers.push(("MariaDB", mariadb.connect()?));
+    }
     let files = query(&mut control, "SHOW BINARY LOGS")?.rows().len();
     let count: usize = ours.values().map(Vec::len).sum();
     println!(
@@ -94,7 +108,10 @@ pub fn main(args: &[String]) -> Result<(), String> {
         ours.len()
     );
     for (name, client) in &mut followers {
-        let took = catch_up(&mut control, client)?;
+        let took = match *name {
+            "MariaDB" => catch_up_mariadb(&mut control, client)?,
+            _ => catch_up(&mut control, client)?,
+        };
         println!("source-test: {name} has executed all after {} ms", took.as_millis());
         let theirs = rows(client)?;
         if let Some((table, rows)) = ours.iter().find(|(table, rows)| theirs.get(*table) != Some(*rows)) {
@@ -110,7 +127,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
             return Err(format!("{name} has {} tables, the source {}", theirs.len(), ours.len()));
         }
     }
-    if let Some((_, client)) = followers.get_mut(1) {
+    for (_, client) in followers.iter_mut().skip(1) {
         query(client, "STOP REPLICA")?;
         query(client, "RESET REPLICA ALL")?;
     }
@@ -127,6 +144,42 @@ fn follow(client: &mut Client, port: u16, more: &str) -> Result<(), String> {
     );
     query(client, &change)?;
     query(client, "START REPLICA").map(drop)
+}
+
+/// With a password that MariaDB's replicas can prove: most have no caching_sha2_password.
+fn follow_as_mariadb(client: &mut Client, source: &mut Client, port: &str, by_position: bool) -> Result<(), String> {
+    query(source, &format!("CREATE USER mariadb@localhost IDENTIFIED WITH mysql_native_password BY '{PASSWORD}'"))?;
+    query(source, "GRANT REPLICATION SLAVE ON *.* TO mariadb@localhost")?;
+    query(client, "STOP SLAVE")?;
+    query(client, "RESET SLAVE ALL")?;
+    query(client, &format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
+    query(client, "SET GLOBAL gtid_slave_pos = ''")?;
+    let place = if by_position { "no" } else { "slave_pos" };
+    let change = format!(
+        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'mariadb', MASTER_PASSWORD = '{PASSWORD}', \
+         MASTER_USE_GTID = {place}, MASTER_CONNECT_RETRY = 1, MASTER_HEARTBEAT_PERIOD = 1"
+    );
+    query(client, &change)?;
+    query(client, "START SLAVE").map(drop)
+}
+
+fn catch_up_mariadb(control: &mut Client, client: &mut Client) -> Result<Duration, String> {
+    let wanted = query(control, "SELECT @@GLOBAL.gtid_binlog_pos")?.rows()[0][0].clone();
+    let began = Instant::now();
+    loop {
+        let Answer::Rows { columns, rows } = query(client, "SHOW SLAVE STATUS")? else { return Err("no status".into()) };
+        let value = |name: &str| {
+            let at = columns.iter().position(|column| column == name).unwrap_or(0);
+            rows.first().and_then(|row| row[at].clone()).map_or(String::new(), |v| String::from_utf8_lossy(&v).into_owned())
+        };
+        if query(client, "SELECT @@GLOBAL.gtid_slave_pos")?.rows()[0][0] == wanted {
+            return Ok(began.elapsed());
+        }
+        if value("Last_SQL_Errno") != "0" || value("Slave_IO_Running") == "No" || began.elapsed() > CATCH_UP_MAX {
+            return Err(format!("MariaDB stands: {} {}", value("Last_SQL_Error"), value("Last_IO_Error")));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn work(port: u16, seed: u64, n: u64, stops: &AtomicBool, done: &AtomicU64) -> Result<(), String> {

@@ -30,6 +30,8 @@ usage: cargo xtask COMMAND
         restart        [--threads N] [--seconds N] [--tables N] [--rows N]
         memory         [--connections N] [--tables N] [--rows N]
         latency        [--rows N] [--seconds N]
+        binlog         [--threads N,..] [--seconds N] [--tables N] [--rows N]
+        replica        [--threads N] [--seconds N] [--lag-seconds N] [--tables N] [--rows N]; replicas of MySQL
         all            each of them
   instructions [--record] [--repeat N]
                        counts instructions per statement with callgrind; fails where they grew by more than 5% over

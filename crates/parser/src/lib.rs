@@ -22,6 +22,7 @@ mod lexer;
 mod parser;
 pub mod printer;
 pub mod statement_kind;
+pub mod words;
 
 pub use ast::*;
 pub use definer::place_of_definer;

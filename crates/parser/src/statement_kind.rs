@@ -289,6 +289,7 @@ kinds! {
     ResetLogs "RESET BINARY LOGS AND GTIDS" "Com_reset" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
     PurgeLogsTo "PURGE BINARY LOGS TO" "Com_purge" StatementFacts { asks: Asks::Syntax, prepares: Prepares::Neither, ..PLAIN };
     PurgeLogsBefore "PURGE BINARY LOGS BEFORE" "Com_purge_before_date" StatementFacts { asks: Asks::Syntax, binds: Binds::WhenItRuns, prepares: Prepares::Neither, ..PLAIN };
+    Binlog "BINLOG" "Com_binlog" StatementFacts { asks: Asks::Syntax, ..PLAIN };
     ResetReplica "RESET REPLICA" "Com_reset" StatementFacts { asks: Asks::Syntax, ..COMMITS };
     ChangeSource "CHANGE REPLICATION SOURCE" "Com_change_replication_source" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
     ChangeFilter "CHANGE REPLICATION FILTER" "Com_change_repl_filter" StatementFacts { asks: Asks::WhenItRuns, ..COMMITS };
@@ -472,6 +473,7 @@ impl StatementKind {
             },
             Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Other(_))) => Reset,
             Statement::Reset(_) => ResetLogs,
+            Statement::Binlog(_) => Binlog,
             Statement::PurgeLogs(PurgeLogs::To(_)) => PurgeLogsTo,
             Statement::PurgeLogs(PurgeLogs::Before(_)) => PurgeLogsBefore,
             Statement::ResetReplica(_) => ResetReplica,

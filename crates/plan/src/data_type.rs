@@ -336,3 +336,9 @@ pub fn choose_collation(charset: Option<&str>, collate: Option<&str>, default: C
     }
     Ok(collation.id)
 }
+
+/// The COLLATE clause that is meant where utf8mb4 is named without one, whose default collation is the session's.
+pub fn meant_collate<'c>(charset: Option<&str>, collate: Option<&'c str>, utf8mb4: CollationId) -> Option<&'c str> {
+    let is_utf8mb4 = || charset.is_some_and(|name| name.eq_ignore_ascii_case("utf8mb4"));
+    if collate.is_none() && utf8mb4 != CollationId::default() && is_utf8mb4() { Some(collation(utf8mb4).name) } else { collate }
+}

@@ -25,6 +25,8 @@ pub struct PlanSettings {
     pub sql_mode: u64,
     /// `collation_connection`: that of string literals and of numbers made strings.
     pub connection_collation: CollationId,
+    /// `default_collation_for_utf8mb4`: of utf8mb4 where no collation is named.
+    pub utf8mb4_collation: CollationId,
     /// `character_set_client`, if statements were brought from it to utf8mb4 to be read.
     pub client_charset: Option<&'static Charset>,
     pub time_zone: TimeZone,
@@ -105,6 +107,7 @@ impl PlanSettings {
         current_database: None,
         sql_mode: sql_mode::DEFAULT,
         connection_collation: CollationId::UTF8MB4_0900_AI_CI,
+        utf8mb4_collation: CollationId::UTF8MB4_0900_AI_CI,
         client_charset: None,
         time_zone: TimeZone::Utc,
         select_rows_max: u64::MAX,
@@ -136,6 +139,7 @@ impl PartialEq for PlanSettings {
             current_database,
             sql_mode,
             connection_collation,
+            utf8mb4_collation,
             client_charset,
             time_zone,
             select_rows_max,
@@ -146,6 +150,7 @@ impl PartialEq for PlanSettings {
         } = self;
         *sql_mode == other.sql_mode
             && *connection_collation == other.connection_collation
+            && *utf8mb4_collation == other.utf8mb4_collation
             && client_charset.map(|c| c.name) == other.client_charset.map(|c| c.name)
             && *select_rows_max == other.select_rows_max
             && *safe_updates == other.safe_updates

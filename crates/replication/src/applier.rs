@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_exec::dml::images::{Conversions, ImageRules, SourceTable};
+use vaquita_exec::dml::images::{ImageRules, SourceTable};
 use vaquita_session::binary_log_commits::{GtidNext, Origin};
 use vaquita_session::clients::Client;
 use vaquita_session::replication::{Applied, Channel, Filters, ThreadError, TransactionTimes, Until, applied_key};
@@ -35,7 +35,7 @@ use crate::boundaries::{Name, Step, step_of};
 use crate::errors;
 use crate::queue::{Queue, Queued, SourceEvent};
 use crate::receiver::{commit_us, now_s, now_us, shown};
-use crate::settings::{Settings, set_user_variable};
+use crate::settings::{Settings, conversions, set_user_variable};
 use crate::tables::{image_change, source_table};
 
 /// MySQL shows so much of a statement that failed.
@@ -605,9 +605,12 @@ impl Applier {
         self.session.begin_applying()?;
         let foreign_keys = rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0;
         self.settings.set_flag(&mut self.session, "foreign_key_checks", foreign_keys)?;
+        let mode = self.word("replica_exec_mode");
         let rules = ImageRules {
-            idempotent: self.word("replica_exec_mode").eq_ignore_ascii_case("IDEMPOTENT"),
-            conversions: self.conversions(),
+            idempotent: mode.eq_ignore_ascii_case("IDEMPOTENT"),
+            // An applier that does not know where it will stop is strict: what does not fit is to be seen.
+            convergent: mode.eq_ignore_ascii_case("CONVERGENT") && self.until != Until::Never,
+            conversions: conversions(&self.server),
             cascades_are_logged: rows.flags & rows_flags::CASCADES_FOLLOW != 0,
         };
         let changes = |take: &mut dyn FnMut(vaquita_exec::dml::images::ImageChange) -> Result<()>| {
@@ -629,12 +632,6 @@ impl Applier {
         let table = Arc::new(source_table(map, filters.rewritten(&String::from_utf8_lossy(&map.database))));
         self.tables.insert(map.id, (map.clone(), table.clone()));
         table
-    }
-
-    fn conversions(&self) -> Conversions {
-        let text = self.word("replica_type_conversions");
-        let has = |name: &str| text.split(',').any(|word| word.eq_ignore_ascii_case(name));
-        Conversions { lossy: has("ALL_LOSSY"), non_lossy: has("ALL_NON_LOSSY") }
     }
 
     /// What the channel has applied when the transaction is, with its record.
@@ -667,8 +664,13 @@ impl Applier {
         self.group.last = times;
         self.alone = self.alone.saturating_sub(1);
         let is_full = self.group.transactions >= GROUP_MAX || self.group.bytes >= GROUP_BYTES;
-        // UNTIL is asked behind each transaction.
-        let commits = is_full || self.alone > 0 || self.statements_come || self.until != Until::Never || self.session.in_branch();
+        let ends = match (&self.until, &self.group.applied) {
+            (Until::Never, _) => false,
+            (Until::Source { file, pos }, Some(applied)) => has_come_to(applied, file, *pos),
+            // UNTIL is asked behind each transaction.
+            _ => true,
+        };
+        let commits = is_full || ends || self.alone > 0 || self.statements_come || self.session.in_branch();
         if commits { self.commit_group() } else { Ok(()) }
     }
 
@@ -735,9 +737,7 @@ impl Applier {
 
     fn until_has_come(&self) -> bool {
         match &self.until {
-            Until::Source { file, pos } => self
-                .channel
-                .with_applied(|applied| applied.pos != 0 && (applied.file.as_str(), applied.pos) >= (file.as_str(), *pos)),
+            Until::Source { file, pos } => self.channel.with_applied(|applied| has_come_to(applied, file, *pos)),
             Until::AfterGtids(set) => set.is_subset_of(&self.server.executed()),
             Until::Never | Until::BeforeGtids(_) | Until::Relay { .. } | Until::AfterGaps => false,
         }
@@ -790,6 +790,10 @@ impl Applier {
             _ => String::new(),
         }
     }
+}
+
+fn has_come_to(applied: &Applied, file: &str, pos: u64) -> bool {
+    applied.pos != 0 && (applied.file.as_str(), applied.pos) >= (file, pos)
 }
 
 /// A statement that goes with the rows of its transaction.

@@ -1,4 +1,4 @@
-//! A blocking connection to a server whose log is read: TLS where the server has it, login, statements, packets.
+//! A blocking connection to another server, whose log is read or to which statements are sent: TLS where the server has it, login, statements, packets.
 //!
 //! A server's certificate is looked at if a certificate authority is named, as by MySQL's clients. A password that the server wants in full is sent
 //! in TLS alone.
@@ -6,6 +6,8 @@
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use vaquita_wire::proof::{caching_sha2_proof, native_proof};
 use vaquita_wire::result::{Response, decode_response};
 
 /// Client errors of MySQL, as a replica shows them.
+const CR_CONNECTION_ERROR: u16 = 2002;
 pub const CR_CONN_HOST_ERROR: u16 = 2003;
 pub const CR_SERVER_LOST: u16 = 2013;
 const CR_SERVER_HANDSHAKE_ERR: u16 = 2012;
@@ -82,6 +85,7 @@ type Result<T> = std::result::Result<T, SourceError>;
 /// Whom to connect to, and how.
 #[derive(Clone, Debug)]
 pub struct Target {
+    /// A name or an address, or the path of a Unix socket, which begins with a slash.
     pub host: String,
     pub port: u16,
     pub user: String,
@@ -145,18 +149,33 @@ pub struct Connection {
     /// What of `input` has been read.
     taken: usize,
     is_mariadb: bool,
+    /// Nobody else can read a Unix socket.
+    is_local: bool,
 }
+
+/// What a statement has said at its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    pub affected_rows: u64,
+    pub warnings: u16,
+}
+
+/// The values of a row in text, `None` for NULL.
+pub type TextRow = Vec<Option<Vec<u8>>>;
 
 impl Connection {
     pub fn open(target: &Target) -> Result<Connection> {
         let stream = connect(target)?;
         stream.set_read_timeout(Some(target.silence_max))?;
         stream.set_write_timeout(Some(target.silence_max))?;
-        stream.set_nodelay(true)?;
+        let is_local = target.host.starts_with('/');
+        if !is_local {
+            stream.set_nodelay(true)?;
+        }
         let reader = PacketReader::new(EVENT_BYTES_MAX as usize + 1);
         let socket = stream.try_clone()?;
         let stream = Stream::Plain(stream);
-        let mut connection = Connection { stream, socket, reader, input: Vec::new(), taken: 0, is_mariadb: false };
+        let mut connection = Connection { stream, socket, reader, input: Vec::new(), taken: 0, is_mariadb: false, is_local };
         connection.login(target)?;
         Ok(connection)
     }
@@ -203,28 +222,40 @@ impl Connection {
 
     /// A statement that gives no rows, or the first column of the first row.
     pub fn query(&mut self, statement: &str) -> Result<Option<Vec<u8>>> {
-        self.command(&[&[COM_QUERY], statement.as_bytes()].concat())?;
+        let mut value = None;
+        let mut nth = 0;
+        self.run(statement.as_bytes(), &mut |row| {
+            if nth == 0 {
+                value = row.into_iter().next().flatten();
+            }
+            nth += 1;
+        })?;
+        Ok(value)
+    }
+
+    /// A statement that has one result; each of its rows is handed on as it comes.
+    pub fn run(&mut self, statement: &[u8], each: &mut dyn FnMut(TextRow)) -> Result<Outcome> {
+        self.command(&[&[COM_QUERY], statement].concat())?;
         let first = self.packet()?;
         let columns = match decode_response(&first, CAPS).map_err(|error| malformed(&error))? {
-            Response::Ok { .. } => return Ok(None),
+            Response::Ok { affected_rows, warnings, .. } => return Ok(Outcome { affected_rows, warnings }),
             Response::Err { .. } => return Err(error_of(&first)),
             Response::LocalInfile { .. } => return Err(malformed(&"the server asks for a file")),
             Response::Columns(columns) => columns,
         };
         // Definitions and the EOF behind them.
         for _ in 0..=columns {
-            self.packet()?;
+            let packet = self.packet()?;
+            if packet.first() == Some(&0xff) {
+                return Err(error_of(&packet));
+            }
         }
-        let mut value = None;
         loop {
             let packet = self.packet()?;
             match packet.first() {
                 Some(0xff) => return Err(error_of(&packet)),
-                _ if is_eof(&packet) => return Ok(value),
-                Some(0xfb) | None => {}
-                Some(_) => {
-                    value = value.or(Some(Bytes::new(&packet).lenenc_bytes().map_err(|error| malformed(&error))?.to_vec()))
-                }
+                _ if is_eof(&packet) => return Ok(Outcome::default()),
+                _ => each(text_row(&packet, columns)?),
             }
         }
     }
@@ -242,13 +273,14 @@ impl Connection {
         if let Some(tls) = &target.tls
             && tls.required
             && !has_tls
+            && !self.is_local
         {
             return Err(SourceError::new(
                 CR_SSL_CONNECTION_ERROR,
                 "SSL connection error: SSL is required but the server doesn't support it",
             ));
         }
-        if let Some(tls) = target.tls.as_ref().filter(|_| has_tls) {
+        if let Some(tls) = target.tls.as_ref().filter(|_| has_tls && !self.is_local) {
             caps |= cap::SSL;
             let mut request = Vec::new();
             put_ssl_request(&mut request, caps, 1 << 24, UTF8MB4_GENERAL_CI);
@@ -291,7 +323,7 @@ impl Connection {
             match packet.split_first() {
                 Some((0x00, _)) => return Ok(()),
                 Some((0x01, [FULL_AUTHENTICATION])) => {
-                    if !matches!(self.stream, Stream::Tls(_)) {
+                    if !matches!(self.stream, Stream::Tls(_)) && !self.is_local {
                         return Err(SourceError::new(
                             CR_AUTH_PLUGIN_ERR,
                             "Authentication plugin 'caching_sha2_password' reported error: Authentication requires secure connection.",
@@ -314,6 +346,23 @@ impl Connection {
             }
         }
     }
+}
+
+const NULL_VALUE: u8 = 0xfb;
+
+fn text_row(packet: &[u8], columns: u64) -> Result<TextRow> {
+    let mut bytes = Bytes::new(packet);
+    let mut row = Vec::new();
+    for _ in 0..columns {
+        row.push(match bytes.rest().first() {
+            Some(&NULL_VALUE) => {
+                bytes.skip(1).map_err(|error| malformed(&error))?;
+                None
+            }
+            _ => Some(bytes.lenenc_bytes().map_err(|error| malformed(&error))?.to_vec()),
+        });
+    }
+    Ok(row)
 }
 
 pub fn is_eof(packet: &[u8]) -> bool {
@@ -346,6 +395,15 @@ fn connect(target: &Target) -> Result<TcpStream> {
         let number = error.raw_os_error().unwrap_or(0);
         SourceError::new(CR_CONN_HOST_ERROR, format!("Can't connect to MySQL server on '{host}:{port}' ({number})"))
     };
+    if host.starts_with('/') {
+        // What is done with the socket, a Unix socket does too.
+        let stream = UnixStream::connect(host).map_err(|error| {
+            let number = error.raw_os_error().unwrap_or(0);
+            let text = format!("Can't connect to local MySQL server through socket '{host}' ({number})");
+            SourceError::new(CR_CONNECTION_ERROR, text)
+        })?;
+        return Ok(TcpStream::from(OwnedFd::from(stream)));
+    }
     let addresses = (host, port).to_socket_addrs().map_err(|error| failed(&error))?;
     let mut last = None;
     for address in addresses {

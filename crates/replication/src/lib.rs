@@ -11,6 +11,7 @@
 //! | `receiver` | reads the log |
 //! | `settings`, `tables` | what statements and rows of the log mean here |
 //! | `applier` | carries it out (APPLIER-n) |
+//! | `binlog_statement` | carries out what BINLOG statements have |
 //! | `threads` | starts and stops both |
 //! | `log` | the binary log: a stage of commits, and what its readers are sent (LOG-n) |
 //!
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod applier;
+mod binlog_statement;
 mod boundaries;
 pub mod connection;
 mod errors;

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use vaquita_exec::dml::images::Conversions;
+use vaquita_session::server::Server;
 use vaquita_session::session::Session;
+use vaquita_session::variables::registry;
 use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::decimal::Decimal;
-use vaquita_types::{Error, Result, sql_mode};
+use vaquita_types::{Error, Result, Value, sql_mode};
 use vaquita_wire::binlog::{IntVar, Query, StatusVar, UserVar, UserVarValue};
 
 /// Bits of `Flags2`.
@@ -17,7 +20,7 @@ mod flags {
 }
 
 /// Settings of a source that ours may not have: what they say stands in the statement, too, or in its rows.
-const OPTIONAL: [&str; 3] = ["default_collation_for_utf8mb4", "explicit_defaults_for_timestamp", "sql_auto_is_null"];
+const OPTIONAL: [&str; 2] = ["explicit_defaults_for_timestamp", "sql_auto_is_null"];
 
 #[derive(Default)]
 pub struct Settings {
@@ -53,6 +56,8 @@ impl Settings {
     /// All that a statement tells of what it ran under, and when (seconds since 1970).
     pub fn follow(&mut self, session: &mut Session, query: &Query<'_>, at_s: u32) -> Result<()> {
         let mut micros = 0;
+        // Who does not tell it is MariaDB or a MySQL before 8.0.
+        let mut utf8mb4 = "utf8mb4_general_ci";
         for var in query.status_vars() {
             let var = var.map_err(|error| Error::internal(format_args!("a statement's settings: {error}")))?;
             match var {
@@ -74,7 +79,7 @@ impl Settings {
                 StatusVar::TimeZone(zone) => self.set(session, "time_zone", quoted(zone))?,
                 StatusVar::LcTimeNames(number) => self.set(session, "lc_time_names", number.to_string())?,
                 StatusVar::DefaultCollationForUtf8mb4(id) => {
-                    self.set(session, "default_collation_for_utf8mb4", collation(CollationId(id)).name.to_string())?;
+                    utf8mb4 = collation(CollationId(id)).name;
                 }
                 StatusVar::ExplicitDefaultsForTimestamp(on) => {
                     self.set_flag(session, "explicit_defaults_for_timestamp", on)?;
@@ -83,6 +88,7 @@ impl Settings {
                 _ => {}
             }
         }
+        self.set(session, "default_collation_for_utf8mb4", utf8mb4.to_string())?;
         self.set_once(session, "timestamp", format!("{at_s}.{micros:06}"))
     }
 
@@ -129,4 +135,15 @@ fn quoted(text: &[u8]) -> String {
 /// MariaDB has others at the same places above MySQL's, which mean nothing to us.
 fn known_modes() -> u64 {
     sql_mode::NAMES.iter().fold(0, |all, (_, bit)| all | bit)
+}
+
+/// `replica_type_conversions`.
+pub fn conversions(server: &Server) -> Conversions {
+    let value = registry().find("replica_type_conversions").map(|def| server.globals.get(def));
+    let text = match &value {
+        Some(Value::Bytes(text)) => String::from_utf8_lossy(text),
+        _ => "".into(),
+    };
+    let has = |name: &str| text.split(',').any(|word| word.eq_ignore_ascii_case(name));
+    Conversions { lossy: has("ALL_LOSSY"), non_lossy: has("ALL_NON_LOSSY") }
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use vaquita_exec::context::thread_id;
 use vaquita_session::clients::Client;
-use vaquita_session::replication::{Channel, ChannelConfig, ReplicaThreads, Running, ThreadError, Threads, Until};
+use vaquita_session::replication::{Channel, ChannelConfig, LoggedEvents, ReplicaThreads, Running, ThreadError, Threads, Until};
 use vaquita_session::server::Server;
 use vaquita_types::errno::{ER_NOT_SUPPORTED_YET, ER_REPLICA_THREAD};
 use vaquita_types::{Error, Result, stack};
 
 use crate::applier::Applier;
+use crate::binlog_statement::StatementEvents;
 use crate::queue::Queue;
 use crate::receiver::Receiver;
 
@@ -86,6 +87,10 @@ impl ReplicaThreads for ChannelThreads {
             join(&of.receiver, false);
         }
         Ok(())
+    }
+
+    fn events(&self) -> Box<dyn LoggedEvents> {
+        Box::new(StatementEvents::new(self.server.clone()))
     }
 }
 

@@ -3,6 +3,7 @@
 // Only the allocator (`memory`); and an unmangled name is unsafe code to the compiler: `instructions` has two.
 #![deny(unsafe_code)]
 
+pub mod attach_options;
 pub mod check_data;
 mod descriptors;
 mod durable;

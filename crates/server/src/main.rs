@@ -5,7 +5,7 @@
 //! open statements, syncs and exits.
 
 use clap::{Parser, Subcommand};
-use vaquita_server::{check_data, log, options, print_log, serve};
+use vaquita_server::{attach_options, check_data, log, options, print_log, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -23,6 +23,12 @@ enum Command {
     Check(options::CheckArguments),
     /// Print binary logs of MySQL and MariaDB to read, from files or from a server, and say where they are damaged.
     Log(Box<print_log::LogArguments>),
+    /// Make a running Vaquita a replica of a running MySQL, MariaDB or Vaquita: check, copy, follow, compare.
+    Attach(Box<attach_options::AttachArguments>),
+    /// Switch over: make a replica the source.
+    Promote(Box<attach_options::PromoteArguments>),
+    /// The way back: make this server a replica of another that has all it has.
+    Demote(Box<attach_options::DemoteArguments>),
     /// List the kill points of crash tests.
     #[command(hide = true)]
     KillPoints,
@@ -37,6 +43,9 @@ fn main() -> std::process::ExitCode {
         Command::Serve(serve) => serve::run(*serve),
         Command::Check(check) => check_data::run(check),
         Command::Log(log) => print_log::run(*log),
+        Command::Attach(attach) => attach_options::attach(*attach),
+        Command::Promote(promote) => attach_options::promote(*promote),
+        Command::Demote(demote) => attach_options::demote(*demote),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())

@@ -92,6 +92,14 @@ static OPTIONS: &[ServeOption] = &[
     of("bind", "VAQUITA_BIND", Var::BindAddress),
     of("admin-address", "VAQUITA_ADMIN_ADDRESS", Var::AdminAddress),
     of("admin-port", "VAQUITA_ADMIN_PORT", Var::AdminPort),
+    ServeOption {
+        long: "mariadb-port",
+        env: "VAQUITA_MARIADB_PORT",
+        source: Source::Own(
+            Kind::Int { min: 1, max: 65_535, block: 1 },
+            "A further port, where the server greets with the version of a MariaDB: its replicas use GTIDs with nothing else [default: none].",
+        ),
+    },
     of("socket", "VAQUITA_SOCKET", Var::Socket),
     ServeOption {
         long: "initial-root-password",
@@ -217,6 +225,7 @@ pub struct ServeOptions {
     pub bind: String,
     pub admin_address: Option<String>,
     pub admin_port: u16,
+    pub mariadb_port: Option<u16>,
     pub socket: Option<PathBuf>,
     pub initial_root_password: Option<String>,
     pub threads: Option<usize>,
@@ -260,6 +269,7 @@ impl ServeArguments {
             bind: text("bind", Var::BindAddress),
             admin_address: own("admin-address").filter(|address| !address.is_empty()),
             admin_port: number("admin-port", Var::AdminPort) as u16,
+            mariadb_port: own("mariadb-port").and_then(|port| port.parse().ok()),
             socket: own("socket").map(PathBuf::from),
             initial_root_password: own("initial-root-password"),
             threads: own("threads").and_then(|threads| threads.parse().ok()),

@@ -59,6 +59,13 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         ),
         None => None,
     };
+    let mariadb = match options.mariadb_port {
+        Some(port) => Some(
+            TcpListener::bind((options.bind.as_str(), port))
+                .map_err(|e| format!("cannot listen on {}:{port} for MariaDB: {e}", options.bind))?,
+        ),
+        None => None,
+    };
     let hooks = Arc::new(Hooks::default());
     let descriptors = descriptors::claim();
     let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
@@ -115,7 +122,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     }
     let scheduled = front.server.clone();
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
-    listen(&front, tcp, admin, unix)?;
+    listen(&front, [Some(tcp), admin, mariadb], unix)?;
     kill_point("start.listening");
     if !is_on(&front.server, "skip_replica_start") {
         front.server.replication.start_all();
@@ -228,10 +235,14 @@ fn bind_unix(path: &Path) -> Result<UnixListener, Failure> {
     Ok(unix)
 }
 
-fn listen(front: &Arc<Front>, tcp: TcpListener, admin: Option<TcpListener>, unix: UnixListener) -> Result<(), Failure> {
-    for (listener, name, kind) in
-        [(Some(tcp), "accept-tcp", Origin::Tcp as fn(_) -> _), (admin, "accept-admin", Origin::Admin as fn(_) -> _)]
-    {
+/// `listeners`: for clients, for administrators, and for who must take the server for a MariaDB.
+fn listen(front: &Arc<Front>, listeners: [Option<TcpListener>; 3], unix: UnixListener) -> Result<(), Failure> {
+    let kinds = [
+        ("accept-tcp", Origin::Tcp as fn(_) -> _),
+        ("accept-admin", Origin::Admin as fn(_) -> _),
+        ("accept-mariadb", Origin::MariaDb as fn(_) -> _),
+    ];
+    for (listener, (name, kind)) in listeners.into_iter().zip(kinds) {
         let Some(listener) = listener else { continue };
         let accepting = front.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use vaquita_types::gtid::GtidSet;
+use vaquita_types::gtid::{GtidSet, MariaGtid};
 use vaquita_types::{Result, Value};
 
 /// A file of the log.
@@ -28,6 +28,9 @@ pub trait BinaryLogFiles: Send + Sync {
     fn end(&self) -> Result<(String, u64)>;
 
     fn executed(&self) -> GtidSet;
+
+    /// The last transaction of each server as MariaDB counts them, the newest last.
+    fn maria_gtids(&self) -> Vec<MariaGtid>;
 
     /// What was executed and is not in the log.
     fn purged(&self) -> Result<GtidSet>;

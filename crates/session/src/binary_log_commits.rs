@@ -67,6 +67,8 @@ pub struct LoggedContext {
     pub sql_mode: u64,
     /// Collations of `character_set_client`, of the connection and of the server.
     pub charsets: [u16; 3],
+    /// `default_collation_for_utf8mb4`.
+    pub utf8mb4_collation: u16,
     pub auto_increment: (u64, u64),
     pub autocommit: bool,
     pub foreign_key_checks: bool,

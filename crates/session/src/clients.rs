@@ -285,6 +285,15 @@ impl Client {
         self.used_password.load(Ordering::Relaxed)
     }
 
+    /// As it tells of itself.
+    pub fn is_mariadb_binlog(&self) -> bool {
+        let has = |name: &str, values: &[&str]| {
+            let mut attributes = self.attributes.get().into_iter().flatten();
+            attributes.any(|(known, value)| known == name && values.contains(&&value[..]))
+        };
+        has("_client_name", &["libmariadb"]) && has("program_name", &["mysqlbinlog", "mariadb-binlog"])
+    }
+
     pub fn is_system_user(&self) -> bool {
         self.system_user.load(Ordering::Relaxed)
     }

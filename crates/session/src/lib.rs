@@ -41,3 +41,5 @@ pub use server::{Server, VERSION};
 pub use session::{ClientOptions, Session};
 pub use state::prepared::Cursor;
 pub use state::tracker::Change;
+/// For who changes the text of statements that are told to others.
+pub use vaquita_parser::{ParserOptions, words};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use vaquita_exec::context::Setup;
 use vaquita_exec::system;
 use vaquita_storage::{Catalog, Engine, Threads};
-use vaquita_types::gtid::{Gtid, GtidSet};
+use vaquita_types::gtid::{Gtid, GtidSet, MariaGtid};
 use vaquita_types::{Result, Value};
 
 use crate::accounts::Accounts;
@@ -26,6 +26,9 @@ use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
 use crate::variables::{Def, GTID_PURGED, Globals, registry};
 
+/// What replicas of MariaDB are greeted with (`--mariadb-port`), which use GTIDs with no less, and `mariadb-binlog` is told, which gives up if the
+/// version does not begin with 3, 4, 5, 10 or 11.
+pub const VERSION_FOR_MARIADB: &str = concat!("10.11.0-MariaDB-vaquita-8.4.", env!("CARGO_PKG_VERSION_MINOR"));
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
 pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
 
@@ -64,6 +67,8 @@ impl Server {
     pub fn global(&self, def: &Def) -> Value {
         match def.name {
             "gtid_executed" => self.executed().to_string().into(),
+            "gtid_binlog_pos" | "gtid_current_pos" => self.maria_gtids().last().map_or(String::new(), ToString::to_string).into(),
+            "gtid_binlog_state" => self.maria_gtids().iter().map(ToString::to_string).collect::<Vec<_>>().join(",").into(),
             GTID_PURGED => self.purged().to_string().into(),
             _ => self.globals.get(def),
         }
@@ -82,6 +87,11 @@ impl Server {
             executed.union(&log.executed());
         }
         executed
+    }
+
+    /// The last transactions of the log as MariaDB's replicas know them, of each server one.
+    fn maria_gtids(&self) -> Vec<MariaGtid> {
+        self.binary_log.get().map_or_else(Vec::new, |log| log.maria_gtids())
     }
 
     /// `gtid_purged`: what is executed and not in the log. Without a log that is all.

@@ -6,15 +6,19 @@
 //! storage's lock manager for the transactions that already use the tables. DDL registers while it runs.
 //!
 //! * TLOCK-1: a table has one writer, or any number of readers, and the global read lock excludes every writer.
-//! * TLOCK-2: a session never waits for itself.
+//! * TLOCK-2: a session never waits for itself, nor for somebody who waits for its transaction.
 //! * TLOCK-3: under the global read lock nothing is committed that wrote, and no DDL runs; under a backup lock no DDL runs.
+//! * TLOCK-4: a table that is given back goes to RENAME, DROP, TRUNCATE or LOCK TABLES … WRITE, if one waits for it, before any statement: tools that
+//!   change tables online rely on it. Such DDL then keeps the table until it ends.
+//! * TLOCK-5: a statement asks again when it has the storage's lock of a table. So either LOCK TABLES, which registers first, is seen by the
+//!   statement, or it waits for its lock.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use vaquita_storage::Interrupt;
+use vaquita_storage::{Interrupt, LockMode};
 use vaquita_types::errno::ER_LOCK_WAIT_TIMEOUT;
 use vaquita_types::{Error, Result};
 
@@ -27,6 +31,8 @@ const INTERRUPT_MS: u64 = 50;
 struct State {
     writers: HashMap<TableName, u64>,
     readers: HashMap<TableName, HashSet<u64>>,
+    /// Tables that were given to DDL which had waited for them, until it ends.
+    replacers: HashMap<TableName, u64>,
     /// Sessions with FLUSH TABLES WITH READ LOCK.
     global: HashSet<u64>,
     /// Sessions with LOCK INSTANCE FOR BACKUP.
@@ -47,10 +53,7 @@ pub enum SessionLock {
         write: bool,
     },
     /// A statement waits for it.
-    Wanted {
-        table: TableName,
-        write: bool,
-    },
+    Wanted(Wanted),
 }
 
 #[derive(Default)]
@@ -66,6 +69,26 @@ pub struct TableLocks {
 pub struct Wanted {
     pub table: TableName,
     pub write: bool,
+    pub asker: Asker,
+}
+
+/// Who wants a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// `holds`: the lock that the transaction has of the table already, so that whoever locks the table waits for it.
+    Statement {
+        holds: Option<LockMode>,
+    },
+    LockTables,
+    /// DDL that changes the table where it is.
+    Ddl,
+    /// RENAME, DROP and TRUNCATE, which must have the table for themselves at once.
+    Replacer,
+}
+
+impl Asker {
+    /// A statement of a transaction that has not used the table.
+    pub const NEW: Asker = Asker::Statement { holds: None };
 }
 
 /// How long and under whose interrupt a session waits.
@@ -75,10 +98,39 @@ pub struct Patience<'a> {
 }
 
 impl State {
+    /// The session need not wait.
     fn free(&self, session: u64, wanted: &Wanted) -> bool {
-        let other_writer = self.writers.get(&wanted.table).is_some_and(|owner| *owner != session);
-        let read = |readers: &HashSet<u64>| others(readers, session);
-        !other_writer && (!wanted.write || !(self.readers.get(&wanted.table).is_some_and(read) || others(&self.global, session)))
+        let holds = if let Asker::Statement { holds } = wanted.asker { holds } else { None };
+        !self.is_locked(session, &wanted.table, wanted.write, holds) && (holds.is_some() || !self.gives_way(session, wanted))
+    }
+
+    /// By another session, which does not wait for what this one holds.
+    fn is_locked(&self, session: u64, table: &TableName, write: bool, holds: Option<LockMode>) -> bool {
+        let other = |owners: &HashMap<TableName, u64>| owners.get(table).is_some_and(|owner| *owner != session);
+        if holds.is_none() && (other(&self.writers) || other(&self.replacers)) {
+            return true;
+        }
+        let read = self.readers.get(table).is_some_and(|readers| others(readers, session));
+        write && (read && holds.is_none_or(|mode| !mode.covers(LockMode::IX)) || others(&self.global, session))
+    }
+
+    /// Somebody waits for the table who goes first. Who holds locks goes first in any case, as others may wait for it.
+    fn gives_way(&self, session: u64, wanted: &Wanted) -> bool {
+        let first = |(other, theirs): &(u64, Wanted)| {
+            *other != session
+                && theirs.write
+                && matches!(theirs.asker, Asker::LockTables | Asker::Replacer)
+                && theirs.table == wanted.table
+                && !others(&self.global, *other)
+        };
+        wanted.asker == Asker::NEW && self.waiting.iter().any(first) && !self.holds(session)
+    }
+
+    fn holds(&self, session: u64) -> bool {
+        self.global.contains(&session)
+            || self.backup.contains(&session)
+            || self.writers.values().any(|owner| *owner == session)
+            || self.readers.values().any(|owners| owners.contains(&session))
     }
 }
 
@@ -100,6 +152,41 @@ impl TableLocks {
             return Ok(());
         }
         self.wait_until((session, wanted), patience, |state| wanted.iter().all(|w| state.free(session, w)), |_| {})
+    }
+
+    /// Before DDL: waits until the session may use the tables. True: those that it must have for itself are kept for it until `leave`.
+    pub fn admit_ddl(&self, session: u64, wanted: &[Wanted], patience: &Patience<'_>) -> Result<bool> {
+        if self.is_idle() {
+            return Ok(false);
+        }
+        let replaced: Vec<&Wanted> = wanted.iter().filter(|w| w.asker == Asker::Replacer).collect();
+        self.wait_until(
+            (session, wanted),
+            patience,
+            |state| wanted.iter().all(|w| state.free(session, w)),
+            |state| {
+                state.replacers.extend(replaced.iter().map(|w| (w.table.clone(), session)));
+                self.held.fetch_add(usize::from(!replaced.is_empty()), Ordering::AcqRel);
+            },
+        )?;
+        Ok(!replaced.is_empty())
+    }
+
+    /// The DDL has ended.
+    pub fn leave(&self, session: u64) {
+        self.state.lock().replacers.retain(|_, owner| *owner != session);
+        self.held.fetch_sub(1, Ordering::AcqRel);
+        self.changed.notify_all();
+    }
+
+    /// Another session has the table so that this one may not use it.
+    #[inline]
+    pub fn is_locked(&self, session: u64, table: (&str, &str), write: bool) -> bool {
+        if self.is_idle() {
+            return false;
+        }
+        let table = (table.0.to_string(), table.1.to_string());
+        self.state.lock().is_locked(session, &table, write, None)
     }
 
     /// LOCK TABLES: all of them at once.
@@ -138,7 +225,10 @@ impl TableLocks {
         self.wait_until(
             (session, &[]),
             patience,
-            |state| state.writers.values().all(|owner| *owner == session) && !others(&state.ddl, session),
+            |state| {
+                let own = |owners: &HashMap<TableName, u64>| owners.values().all(|owner| *owner == session);
+                own(&state.writers) && own(&state.replacers) && !others(&state.ddl, session)
+            },
             |state| {
                 state.global.insert(session);
                 self.held.fetch_add(1, Ordering::AcqRel);
@@ -202,8 +292,7 @@ impl TableLocks {
         for (name, sessions) in &state.readers {
             out.extend(sessions.iter().map(|session| (*session, table(name, false))));
         }
-        let wanted = |wanted: &Wanted| SessionLock::Wanted { table: wanted.table.clone(), write: wanted.write };
-        out.extend(state.waiting.iter().map(|(session, lock)| (*session, wanted(lock))));
+        out.extend(state.waiting.iter().map(|(session, lock)| (*session, SessionLock::Wanted(lock.clone()))));
         out
     }
 
@@ -257,7 +346,55 @@ mod tests {
     use super::*;
 
     fn wanted(name: &str, write: bool) -> Wanted {
-        Wanted { table: ("d".into(), name.into()), write }
+        Wanted { table: ("d".into(), name.into()), write, asker: Asker::NEW }
+    }
+
+    fn by(asker: Asker) -> Wanted {
+        Wanted { asker, ..wanted("t", true) }
+    }
+
+    #[test]
+    fn what_is_given_back_goes_to_those_who_replace_it() {
+        let locks = TableLocks::default();
+        let interrupt = Interrupt::new(1);
+        let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
+        let long = Patience { wait: Duration::from_secs(60), interrupt: &interrupt };
+        locks.lock(1, &[by(Asker::LockTables)], &now).unwrap();
+        std::thread::scope(|scope| {
+            let rename = scope.spawn(|| locks.admit_ddl(2, &[by(Asker::Replacer)], &long));
+            while !locks.list().iter().any(|(session, _)| *session == 2) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            locks.lock(4, &[Wanted { table: ("d".into(), "other".into()), ..by(Asker::LockTables) }], &now).unwrap();
+            locks.unlock(1, 1);
+            // Also before the waiter has seen it.
+            assert_eq!(locks.admit(3, &[by(Asker::NEW)], &now).unwrap_err().code(), 1205);
+            assert!(rename.join().unwrap().unwrap());
+        });
+        assert!(locks.admit(3, &[by(Asker::NEW)], &now).is_err(), "until it ends");
+        assert!(locks.is_locked(3, ("d", "t"), false));
+        locks.leave(2);
+        assert!(locks.admit(3, &[by(Asker::NEW)], &now).is_ok());
+        locks.unlock(4, 1);
+        assert!(locks.is_idle());
+    }
+
+    #[test]
+    fn those_who_are_waited_for_go_on() {
+        let locks = TableLocks::default();
+        let interrupt = Interrupt::new(1);
+        let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
+        let holds = |mode| Asker::Statement { holds: Some(mode) };
+        locks.lock(1, &[by(Asker::LockTables)], &now).unwrap();
+        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &now).is_ok());
+        locks.unlock(1, 1);
+        locks.lock(1, &[Wanted { write: false, ..by(Asker::LockTables) }], &now).unwrap();
+        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &now).is_ok());
+        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &now).is_err(), "the reader does not wait for it");
+        locks.unlock(1, 1);
+        locks.lock_all_for_reading(1, &now).unwrap();
+        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &now).is_err());
+        locks.unlock(1, 1);
     }
 
     #[test]

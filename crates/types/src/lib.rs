@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod base64;
 pub mod charset;
 pub mod convert;
 pub mod datatype;

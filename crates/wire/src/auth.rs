@@ -93,6 +93,11 @@ pub struct Accepted {
     pub used_password: bool,
 }
 
+/// A single NUL is how some clients write the empty password.
+fn is_empty(proof: &[u8]) -> bool {
+    matches!(proof, [] | [0])
+}
+
 /// The expensive comparison, ready to be moved to another thread.
 #[derive(Debug)]
 pub struct PasswordCheck {
@@ -147,11 +152,17 @@ impl Authentication {
 
     /// Begins with the proof in the handshake response. Clients without PLUGIN_AUTH name no plugin and mean mysql_native_password.
     pub fn begin(&mut self, client_plugin: Option<&[u8]>, proof: &[u8]) -> Step {
+        let named = client_plugin.is_some();
         let client_plugin = match client_plugin {
             Some(name) => Plugin::from_name(name),
             None => Some(Plugin::MysqlNativePassword),
         };
-        if client_plugin == Some(self.account.plugin) { self.proof(proof) } else { self.switch() }
+        // A replica of MariaDB that does not know the plugin of the greeting names its own, and waits for the switch with its proof.
+        let waits = client_plugin == Some(Plugin::MysqlNativePassword) && named && is_empty(proof);
+        match client_plugin == Some(self.account.plugin) {
+            true if !waits || matches!(self.account.stored, Stored::NoPassword) => self.proof(proof),
+            _ => self.switch(),
+        }
     }
 
     /// Begins with an AuthSwitchRequest, so that the client proves itself for this nonce: COM_CHANGE_USER.
@@ -174,8 +185,7 @@ impl Authentication {
     }
 
     fn proof(&mut self, proof: &[u8]) -> Step {
-        // A single NUL is how some clients write the empty password.
-        let empty = proof.is_empty() || proof == [0];
+        let empty = is_empty(proof);
         self.used_password = !empty;
         if empty {
             return match self.account.stored {
@@ -386,6 +396,16 @@ mod tests {
         assert_eq!(talk(native(b"pw"), Some(SHA2), b"pw", false), "switch, accept");
         assert_eq!(talk(sha2(b"", false), Some(SHA2), b"", false), "accept");
         assert_eq!(talk(native(b""), Some(NATIVE), b"", false), "accept");
+    }
+
+    /// As replicas of MariaDB begin, whose greeting named another plugin.
+    #[test]
+    fn who_waits_for_the_switch_gets_it() {
+        let mut auth = Authentication::new(native(b"pw"), NONCE, false, None);
+        assert!(matches!(auth.begin(Some(NATIVE.name().as_bytes()), b""), Step::Send(_)));
+        assert!(matches!(auth.receive(&native_proof(b"pw", &NONCE)), Ok(Step::Accept(_))));
+        assert_eq!(talk(native(b"pw"), Some(NATIVE), b"", false), "switch, reject");
+        assert_eq!(talk(native(b"pw"), None, b"", false), "reject");
     }
 
     /// AUTH-1: wrong password, unknown user and an account without a password look the same.

@@ -67,6 +67,8 @@ pub mod dump_flags {
     /// The end of the log ends the dump.
     pub const NON_BLOCK: u16 = 1;
     pub const HEARTBEAT_V2: u16 = 2;
+    /// From a MariaDB the same bit asks for ANNOTATE_ROWS.
+    pub const MARIA_ANNOTATES: u16 = 2;
 }
 
 /// COM_QUERY.
@@ -114,7 +116,7 @@ impl<'a> Command<'a> {
             command::REGISTER_REPLICA => Command::RegisterReplica(decode_register_replica(bytes)?),
             command::BINLOG_DUMP => {
                 let (position, flags, server_id) = (u64::from(bytes.u32()?), bytes.u16()?, bytes.u32()?);
-                Command::BinlogDump(BinlogDump { file: bytes.rest(), position, flags, server_id, known: None })
+                Command::BinlogDump(BinlogDump { file: before_nul(bytes.rest()), position, flags, server_id, known: None })
             }
             command::BINLOG_DUMP_GTID => Command::BinlogDump(decode_dump_by_gtid(bytes)?),
             _ => return Err(ProtocolError::UnknownCommand),
@@ -135,10 +137,15 @@ fn decode_register_replica(mut bytes: Bytes<'_>) -> Decoded<RegisterReplica<'_>>
     Ok(RegisterReplica { server_id, host, user, password, port, source_id: bytes.u32()? })
 }
 
+/// A name ends at its first NUL, as in MySQL: there are readers that send NULs for no file.
+fn before_nul(name: &[u8]) -> &[u8] {
+    name.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 fn decode_dump_by_gtid(mut bytes: Bytes<'_>) -> Decoded<BinlogDump<'_>> {
     let (flags, server_id) = (bytes.u16()?, bytes.u32()?);
     let len = bytes.u32()? as usize;
-    let file = bytes.take(len)?;
+    let file = before_nul(bytes.take(len)?);
     let position = bytes.u64()?;
     let len = bytes.u32()? as usize;
     Ok(BinlogDump { file, position, flags, server_id, known: Some(bytes.take(len)?) })

@@ -100,6 +100,7 @@ kinds! {
     Flush 5 Nothing
     Reset 2 Nothing
     PurgeLogs 2 Nothing
+    Binlog 2 Nothing
     ChangeSource 3 Accounts
     ChangeFilter 2 Nothing
     StartReplica 2 Nothing

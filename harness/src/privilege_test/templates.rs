@@ -74,6 +74,7 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::TableMaintenance => server::TABLE_MAINTENANCE,
         Kind::Flush => server::FLUSH,
         Kind::Reset => server::RESET,
+        Kind::Binlog => &["BINLOG 'AAAA'", "BINLOG @v, @v"],
         Kind::PurgeLogs => server::PURGE_LOGS,
         Kind::ChangeSource => server::CHANGE_SOURCE,
         Kind::ChangeFilter => server::CHANGE_FILTER,

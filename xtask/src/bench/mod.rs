@@ -9,6 +9,7 @@
 //! `--out` says otherwise, so that nobody publishes part of a table by accident. No figure decides whether a command
 //! succeeds; an error of any server does.
 
+mod binlog;
 mod cgroup;
 mod chart;
 mod connections;
@@ -22,6 +23,7 @@ mod memory_limited;
 mod outcome;
 mod process;
 mod protocol;
+mod replica;
 mod report;
 mod restart;
 mod scans;
@@ -41,7 +43,7 @@ struct Bench {
 }
 
 /// In the order of `all`.
-const BENCHES: [Bench; 13] = [
+const BENCHES: [Bench; 15] = [
     Bench { name: "sysbench", run: sysbench::main },
     Bench { name: "memory-limited", run: memory_limited::main },
     Bench { name: "tpcc", run: tpcc::main },
@@ -54,6 +56,8 @@ const BENCHES: [Bench; 13] = [
     Bench { name: "restart", run: restart::main },
     Bench { name: "memory", run: memory::main },
     Bench { name: "latency", run: latency::main },
+    Bench { name: "binlog", run: binlog::main },
+    Bench { name: "replica", run: replica::main },
     Bench { name: "features", run: features::main },
 ];
 

@@ -30,11 +30,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("vaquita-replication", &["vaquita-session", "vaquita-exec", "vaquita-storage", "vaquita-wire", "vaquita-types"]),
+    ("vaquita-attach", &["vaquita-replication", "vaquita-types"]),
     (
         "vaquita-server",
         &[
             "vaquita-session",
             "vaquita-replication",
+            "vaquita-attach",
             "vaquita-exec",
             "vaquita-storage",
             "vaquita-plan",

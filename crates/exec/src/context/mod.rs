@@ -80,6 +80,10 @@ pub trait SessionEnv {
     fn run_settings(&self) -> &RunSettings;
     /// `collation_connection`.
     fn connection_collation(&self) -> CollationId;
+    /// `default_collation_for_utf8mb4`.
+    fn utf8mb4_collation(&self) -> CollationId {
+        CollationId::default()
+    }
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
     fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
@@ -300,13 +304,18 @@ impl<'a> Execution<'a> {
         let table = match def.options.temporary {
             // No other session changes it.
             true => self.catalog.temporary(&def.database, &def.name),
-            false => self.catalog.open_table(
-                &mut self.txn.borrow_mut(),
-                &def.database,
-                &def.name,
-                mode,
-                LockPolicy::Wait(self.table_lock_wait),
-            )?,
+            false => {
+                let mut txn = self.txn.borrow_mut();
+                let held = txn.table_lock(def.id);
+                let wait = LockPolicy::Wait(self.table_lock_wait);
+                let table = self.catalog.open_table(&mut txn, &def.database, &def.name, mode, wait)?;
+                // LOCK TABLES came after the statement was admitted and did not see its lock.
+                if held.is_none() && self.server.is_locked_by_others(&def.database, &def.name, mode != LockMode::IS) {
+                    txn.give_back_table(def.id);
+                    return Err(Error::stale_plan());
+                }
+                table
+            }
         };
         match table {
             Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),

@@ -179,6 +179,10 @@ pub trait ServerInfo {
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         Vec::new()
     }
+    /// LOCK TABLES and its kin keep the statement's session from a table.
+    fn is_locked_by_others(&self, _database: &str, _table: &str, _write: bool) -> bool {
+        false
+    }
     /// The last lines of the server's log, the oldest first.
     fn log_lines(&self) -> Vec<LogLine> {
         Vec::new()

@@ -22,7 +22,7 @@ use super::create::{attribute_indexes, check_auto_increment, check_row_size, col
 use super::indexes::{KeyLimit, add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
 use super::{Ddl, check_identifier, engines, foreign_keys, full_text, generated, indexes, options, spatial};
-use vaquita_plan::data_type::choose_collation;
+use vaquita_plan::data_type::{choose_collation, meant_collate};
 
 pub(super) struct Edit<'a> {
     ddl: &'a Ddl<'a>,
@@ -161,7 +161,7 @@ impl<'a> Edit<'a> {
 
     fn options(&mut self, list: &[ast::TableOption]) -> Result<()> {
         let given = options::apply(list, &mut self.def.options, (&self.def.name, false), self.ddl.session)?;
-        self.def.collation = given.collation(self.def.collation)?;
+        self.def.collation = given.collation(self.def.collation, self.ddl.session.utf8mb4_collation())?;
         self.auto_increment = given.auto_increment.or(self.auto_increment);
         Ok(())
     }
@@ -350,6 +350,7 @@ impl<'a> Edit<'a> {
     fn convert_charset(&mut self, charset: Option<&str>, collate: Option<&str>) -> Result<()> {
         let database = &self.def.database;
         let parent = self.ddl.catalog.database(database)?.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[database]))?;
+        let collate = meant_collate(charset, collate, self.ddl.session.utf8mb4_collation());
         let to = choose_collation(charset, collate, parent.collation)?;
         if to == CollationId::BINARY {
             return Err(Error::unsupported("CONVERT TO CHARACTER SET binary"));

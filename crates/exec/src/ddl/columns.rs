@@ -19,7 +19,7 @@ use super::generated::{check_attributes, forget_defaults};
 use super::{Ddl, check_identifier, options};
 use crate::context::Constants;
 use crate::dml::implicit_default;
-use vaquita_plan::data_type::column_type;
+use vaquita_plan::data_type::{column_type, meant_collate};
 
 /// A column and what its attributes say about indexes.
 pub struct NewColumn {
@@ -61,6 +61,10 @@ impl Ddl<'_> {
             ColumnAttribute::Collate(name) => Some(name.as_str()),
             _ => None,
         });
+        let collate = match column.ty.binary {
+            true => collate,
+            false => meant_collate(column.ty.charset.as_deref(), collate, self.session.utf8mb4_collation()),
+        };
         let ty = match self.long_text(column, collate, table_collation)? {
             Some(ty) => ty,
             None => column_type(&column.name, &column.ty, collate, table_collation)?,

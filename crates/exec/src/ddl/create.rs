@@ -169,7 +169,7 @@ impl Ddl<'_> {
     fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Selected) -> Result<Wanted> {
         let mut table_options = TableOptions { engine: self.default_engine(create.temporary)?, ..TableOptions::default() };
         let given = options::apply(&create.options, &mut table_options, (&create.name.name, true), self.session)?;
-        let collation = given.collation(parent)?;
+        let collation = given.collation(parent, self.session.utf8mb4_collation())?;
         let mut elements = self.elements(create, collation)?;
         merge_selected(&mut elements.columns, selected.columns)?;
         elements.collations_given.extend(selected.collations_given);

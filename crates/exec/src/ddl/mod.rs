@@ -56,7 +56,7 @@ use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::{Functions, RowLogging, ServerInfo, SessionEnv};
 use crate::system::{is_system_database, statements, table};
-use vaquita_plan::data_type::{check_charset, choose_collation};
+use vaquita_plan::data_type::{check_charset, choose_collation, meant_collate};
 
 /// Times that a statement starts again because another one was faster.
 const RETRIES_MAX: usize = 20;
@@ -268,7 +268,7 @@ impl<'a> Ddl<'a> {
                 ast::DatabaseOption::ReadOnly(Some(true)) => return Err(Error::unsupported("READ ONLY databases")),
             }
         }
-        choose_collation(charset, collate, default)
+        choose_collation(charset, meant_collate(charset, collate, self.session.utf8mb4_collation()), default)
     }
 
     fn drop_database(&self, if_exists: bool, name: &str) -> Result<u64> {

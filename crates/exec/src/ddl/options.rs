@@ -8,7 +8,7 @@ use vaquita_types::schema::TableOptions;
 use vaquita_types::{Error, Result, sql_mode};
 
 use crate::context::SessionEnv;
-use vaquita_plan::data_type::{check_charset, choose_collation};
+use vaquita_plan::data_type::{check_charset, choose_collation, meant_collate};
 use vaquita_plan::env::Level;
 
 /// Engines that CREATE TABLE accepts, as SHOW CREATE TABLE prints them; all are stored alike, but for BLACKHOLE, which keeps no rows.
@@ -26,8 +26,10 @@ pub struct GivenOptions {
 }
 
 impl GivenOptions {
-    pub fn collation(&self, default: CollationId) -> Result<CollationId> {
-        choose_collation(self.charset.as_deref(), self.collate.as_deref(), default)
+    /// `utf8mb4`: the session's `default_collation_for_utf8mb4`.
+    pub fn collation(&self, default: CollationId, utf8mb4: CollationId) -> Result<CollationId> {
+        let charset = self.charset.as_deref();
+        choose_collation(charset, meant_collate(charset, self.collate.as_deref(), utf8mb4), default)
     }
 }
 

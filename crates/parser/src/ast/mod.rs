@@ -155,6 +155,7 @@ pub enum Statement {
     Flush(Flush),
     Reset(Vec<ResetOption>),
     PurgeLogs(PurgeLogs),
+    Binlog(BinlogEvents),
     ChangeSource(Box<ChangeSource>),
     ChangeFilter(Box<ChangeFilter>),
     StartReplica(Box<RunReplica>),

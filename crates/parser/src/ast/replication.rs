@@ -78,6 +78,14 @@ pub enum GivenFilter {
     RewriteDb(Vec<(String, String)>),
 }
 
+/// BINLOG: events in base64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BinlogEvents {
+    Text(Vec<u8>),
+    /// MariaDB's: what does not fit into a statement is in two user variables.
+    Fragments(String, String),
+}
+
 /// PURGE BINARY LOGS: the files before one, or those that were not written since.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PurgeLogs {

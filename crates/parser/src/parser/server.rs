@@ -160,6 +160,17 @@ impl Parser<'_> {
         })
     }
 
+    pub(super) fn binlog(&mut self) -> Result<Statement> {
+        self.bump();
+        Ok(Statement::Binlog(if self.tok.tok == Tok::At {
+            let first = self.at_name()?;
+            self.expect_op(Op::Comma)?;
+            BinlogEvents::Fragments(first, self.at_name()?)
+        } else {
+            BinlogEvents::Text(self.string()?)
+        }))
+    }
+
     pub(super) fn purge_logs(&mut self) -> Result<Statement> {
         self.bump();
         self.expect_any(&[Kw::BINARY, Kw::MASTER])?;

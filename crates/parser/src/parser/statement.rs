@@ -71,6 +71,7 @@ impl Parser<'_> {
             Kw::LOCK | Kw::UNLOCK => self.lock_or_unlock(kw),
             Kw::RESET => self.reset(),
             Kw::PURGE => self.purge_logs(),
+            Kw::BINLOG => self.binlog(),
             Kw::XA => self.xa(),
             Kw::HELP => {
                 self.bump();
@@ -99,18 +100,14 @@ impl Parser<'_> {
     fn unsupported_statement(&mut self, kw: Kw) -> Result<Statement> {
         let second = self.peek();
         let known = match kw {
-            Kw::BINLOG | Kw::CACHE | Kw::CHANGE | Kw::CLONE | Kw::IMPORT | Kw::INSTALL | Kw::STOP | Kw::UNINSTALL => {
-                second != Tok::Eof
-            }
+            Kw::CACHE | Kw::CHANGE | Kw::CLONE | Kw::IMPORT | Kw::INSTALL | Kw::STOP | Kw::UNINSTALL => second != Tok::Eof,
             _ => false,
         };
         if !known {
             return self.fail();
         }
         let what = match second {
-            Tok::Kw(next) if kw != Kw::BINLOG => {
-                format!("{} {}", kw.as_str(), next.as_str())
-            }
+            Tok::Kw(next) => format!("{} {}", kw.as_str(), next.as_str()),
             _ => kw.as_str().to_string(),
         };
         if matches!(kw, Kw::INSTALL | Kw::UNINSTALL) {

@@ -27,7 +27,7 @@ impl Binder<'_> {
             ast::Literal::String(s) => self.string(&s.bytes, s.charset.as_deref())?,
             ast::Literal::Hex { bytes, charset } | ast::Literal::Bit { bytes, charset } => match charset {
                 Some(charset) => {
-                    let collation = introduced(charset)?;
+                    let collation = self.introduced(charset)?;
                     let bytes = charset_of(collation).whole_units(bytes);
                     check_text(&bytes, collation)?;
                     text_literal(&bytes, collation)
@@ -53,10 +53,16 @@ impl Binder<'_> {
         })
     }
 
+    /// The collation of an introducer; error 1115.
+    fn introduced(&self, charset: &str) -> Result<CollationId> {
+        let known = text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&charset]))?;
+        Ok(if known == CollationId::default() { self.cx.settings.utf8mb4_collation } else { known })
+    }
+
     /// A text as the statement has it, which is in utf8mb4, in the charset of the connection; after an introducer it is
     /// the bytes that the client sent.
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
-        let collation = charset.map_or(Ok(self.cx.settings.connection_collation), introduced)?;
+        let collation = charset.map_or(Ok(self.cx.settings.connection_collation), |charset| self.introduced(charset))?;
         let target = if charset.is_some() { self.cx.settings.client_charset } else { self.string_charset(collation) };
         // Half a character at the start becomes whole.
         let whole = |bytes: &[u8]| charset_of(collation).whole_units(bytes).into_owned();
@@ -123,11 +129,6 @@ impl Binder<'_> {
             },
         }
     }
-}
-
-/// The collation of an introducer; error 1115.
-fn introduced(charset: &str) -> Result<CollationId> {
-    text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&charset]))
 }
 
 /// Error 1300 for bytes after an introducer that are no text in its charset.

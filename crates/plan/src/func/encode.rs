@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use vaquita_types::charset::{CollationId, collation};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, base64, errno};
 
 use super::args::{MANY, any_nullable, common_text, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
@@ -235,7 +235,6 @@ fn numbers_as_bytes(call: &FuncCall<'_>, first: usize, unit: usize, cx: &EvalCx<
     Ok(Value::from(out))
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// MySQL breaks lines after as many characters.
 const BASE64_LINE: usize = 76;
 
@@ -251,43 +250,19 @@ fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if super::string::too_long(plain + plain / BASE64_LINE, "to_base64", cx)? {
         return Ok(Value::Null);
     }
-    let mut out = Vec::with_capacity(bytes.len() / 3 * 4 + 4);
-    let mut line = 0;
-    for chunk in bytes.chunks(3) {
-        if line == BASE64_LINE {
+    let mut out = Vec::with_capacity(plain + plain / BASE64_LINE);
+    for line in bytes.chunks(BASE64_LINE / 4 * 3) {
+        if !out.is_empty() {
             out.push(b'\n');
-            line = 0;
         }
-        let n = chunk.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            out.push(if i <= chunk.len() { BASE64[(n >> (18 - 6 * i) & 63) as usize] } else { b'=' });
-        }
-        line += 4;
+        base64::encode(line, &mut out);
     }
     Ok(Value::from(out))
 }
 
 fn from_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let text = arg!(call.text(0, cx));
-    let symbols: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    let padding = symbols.iter().rev().take_while(|b| **b == b'=').count();
-    let decode = || -> Option<Vec<u8>> {
-        if !symbols.len().is_multiple_of(4) || padding > 2 {
-            return None;
-        }
-        let mut out = Vec::with_capacity(symbols.len() / 4 * 3);
-        for chunk in symbols.chunks(4) {
-            let mut n = 0u32;
-            for b in chunk {
-                let value = if *b == b'=' { 0 } else { BASE64.iter().position(|s| s == b)? as u32 };
-                n = n << 6 | value;
-            }
-            out.extend_from_slice(&n.to_be_bytes()[1..]);
-        }
-        out.truncate(out.len() - padding);
-        Some(out)
-    };
-    Ok(decode().map_or(Value::Null, Value::from))
+    Ok(base64::decode(&text).map_or(Value::Null, Value::from))
 }
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {

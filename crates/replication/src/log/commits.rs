@@ -20,8 +20,6 @@ mod flags {
 
 /// The catalog of all databases.
 const CATALOG: &[u8] = b"std";
-/// utf8mb4_0900_ai_ci, which a text of utf8mb4 without COLLATE has.
-const DEFAULT_UTF8MB4: u16 = 255;
 /// More names are not told (MAX_DBS_IN_EVENT_MTS).
 const DATABASES_MAX: usize = 16;
 
@@ -156,5 +154,5 @@ fn put_times(context: &LoggedContext, out: &mut Vec<u8>) {
         StatusVar::Microseconds(micros).encode(out);
     }
     StatusVar::ExplicitDefaultsForTimestamp(true).encode(out);
-    StatusVar::DefaultCollationForUtf8mb4(DEFAULT_UTF8MB4).encode(out);
+    StatusVar::DefaultCollationForUtf8mb4(context.utf8mb4_collation).encode(out);
 }

@@ -53,7 +53,7 @@ use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result};
 
 use entries::{Control, kind};
-pub use place::{BASE_NAME, FIRST_POS, Place, file_name, file_number};
+pub use place::{BASE_NAME, FIRST_POS, Place, Servers, file_name, file_number};
 use place::{Entry, extent_file_key, extent_key, numbers_of_extent_key};
 pub use reader::{LogEvent, LogReader};
 pub use settings::GlobalSettings;
@@ -92,6 +92,7 @@ struct Leader {
 #[derive(Default)]
 struct Published {
     end: Place,
+    servers: Servers,
     executed: GtidSet,
     /// Of these, what was never in the log.
     elsewhere: GtidSet,
@@ -107,6 +108,8 @@ pub struct LogFile {
     pub previous: GtidSet,
     /// Seconds since 1970.
     pub began: u32,
+    /// The last transactions of servers before it.
+    pub servers: Servers,
 }
 
 /// What is executed and was never in the log.
@@ -123,7 +126,7 @@ impl BinaryLog {
             None => State::default(),
         };
         let (writer, executed) = start::go_on(&store, state)?;
-        let end = writer.place;
+        let (end, servers) = (writer.place, writer.servers.clone());
         let elsewhere = match store.get(Family::Catalog, &elsewhere_key())? {
             Some(value) => GtidSet::decode(&value).map_err(|_| entries::damaged())?,
             None => GtidSet::default(),
@@ -135,7 +138,7 @@ impl BinaryLog {
             settings: OnceLock::new(),
             open: AtomicBool::new(false),
             leader: Mutex::new(Leader { writer, executed: executed.clone() }),
-            published: Mutex::new(Published { end, executed, elsewhere }),
+            published: Mutex::new(Published { end, servers, executed, elsewhere }),
             grown: Condvar::new(),
             waiting: AtomicU64::new(0),
             next_extent: AtomicU64::new(next_extent),
@@ -151,7 +154,7 @@ impl BinaryLog {
         let mut leader = self.leader.lock();
         let number = place::next_file(leader.writer.place.file)?;
         let mut records = Records::with_capacity(0);
-        let mut writer = leader.writer;
+        let mut writer = leader.writer.clone();
         let (mut added, now_us) = (Vec::new(), now_us());
         let mut group =
             Group { records: &mut records, settings: &now, executed: &mut leader.executed, added: &mut added, now_us };
@@ -174,7 +177,7 @@ impl BinaryLog {
         let Some(settings) = self.settings.get().filter(|_| self.is_open()) else { return Ok(()) };
         self.open.store(false, Ordering::Release);
         let mut records = Records::with_capacity(0);
-        let mut writer = leader.writer;
+        let mut writer = leader.writer.clone();
         let mut group = Group {
             records: &mut records,
             settings: &settings.now(),
@@ -196,6 +199,7 @@ impl BinaryLog {
     fn publish(&self, leader: &Leader) {
         let mut published = self.published.lock();
         published.end = leader.writer.place;
+        published.servers.clone_from(&leader.writer.servers);
         published.executed.clone_from(&leader.executed);
         drop(published);
         self.grown.notify_all();
@@ -204,6 +208,11 @@ impl BinaryLog {
     /// Behind the last event that may be read.
     pub fn end(&self) -> Place {
         self.published.lock().end
+    }
+
+    /// The last transaction of each server, as MariaDB counts them.
+    pub fn servers(&self) -> Servers {
+        self.published.lock().servers.clone()
     }
 
     /// All that is in the log, was in it, or counts as executed all the same.
@@ -274,9 +283,11 @@ impl BinaryLog {
         let mut cursor = self.store.cursor(&Place { file: number, pos: 0 }.key(), &end.key());
         let Some((key, value)) = cursor.seek(&Place { file: number, pos: 0 }.key())? else { return Ok(None) };
         let place = Place::of_key(key)?;
-        let (previous, began) = reader::read_beginning(Entry::decode(value)?)?;
+        let entry = Entry::decode(value)?;
+        let servers = entry.servers.clone();
+        let (previous, began) = reader::read_beginning(entry)?;
         let bytes = if place.file == end.file { end.pos } else { self.file_bytes(place.file)? };
-        Ok(Some(LogFile { number: place.file, name: file_name(place.file), bytes, previous, began }))
+        Ok(Some(LogFile { number: place.file, name: file_name(place.file), bytes, previous, began, servers }))
     }
 
     /// Of a file that has ended.
@@ -285,6 +296,36 @@ impl BinaryLog {
         let mut cursor = self.store.cursor(&lower.key(), &upper.key());
         let Some((key, value)) = cursor.seek_to_last()? else { return Ok(0) };
         Ok(Place::of_key(key)?.pos.max(FIRST_POS) + Entry::decode(value)?.bytes()?)
+    }
+
+    /// Where the transaction ends that is the `nth` of a file, counted from 1, and the server that it is of. `None`: there is none.
+    ///
+    /// The transactions of a file are numbered in their order, so that they need not be read one by one.
+    pub fn end_of_transaction(&self, file: u32, nth: u64) -> Result<Option<(Place, u32)>> {
+        let end = self.end();
+        let upper = match file == end.file {
+            true => end,
+            false => Place { file: place::next_file(file)?, pos: 0 },
+        };
+        let bytes = if file == end.file { end.pos } else { self.file_bytes(file)? };
+        let (mut low, mut high) = (FIRST_POS + 1, bytes);
+        let mut cursor = self.store.cursor(&Place { file, pos: 0 }.key(), &upper.key());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some((key, value)) = cursor.seek(&Place { file, pos: middle }.key())? else {
+                high = middle;
+                continue;
+            };
+            let (at, entry) = (Place::of_key(key)?, Entry::decode(value)?);
+            match reader::number_in_file(&entry)? {
+                Some((number, server)) if number == nth => {
+                    return Ok(Some((Place { file, pos: at.pos + entry.bytes()? }, server)));
+                }
+                Some((number, _)) if number < nth => low = at.pos + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(None)
     }
 
     /// A reader from an event on; position 0 or 4 is the start of the file. Error 1236 if there is no such place.

@@ -9,8 +9,9 @@
 //! | `fffffffe` file (4 bytes), extent (8)   | nothing: the file has a transaction whose events are in the extent   |
 //! | `ffffffff` extent (8 bytes), position (8) | events of a large transaction, by their place in it                |
 //!
-//! An `Entry` is 1 byte of flags (1: the events have checksums; 2: an extent follows; 4: a GTID follows), the number of the extent, its
-//! bytes and its events, the GTID (16 bytes, tag, number), then events. Numbers are varints, a tag has its length in front.
+//! An `Entry` is 1 byte of flags (1: the events have checksums; 2: an extent follows; 4: a GTID follows; 8: servers follow), the number of the
+//! extent, its bytes and its events, the GTID (16 bytes, tag, number), the servers (their count, of each its id and the number of its last
+//! transaction in the whole log), then events. Numbers are varints, a tag has its length in front.
 //!
 //! Positions are those that a file of MySQL would have, with checksums. These are not stored: they are computed when the events are sent, as are
 //! the position and the length in each header, which is stored as that of the bytes that are.
@@ -39,6 +40,7 @@ const PLACE_BYTES: usize = 12;
 const HAS_CHECKSUMS: u8 = 1;
 const HAS_EXTENT: u8 = 2;
 const HAS_GTID: u8 = 4;
+const HAS_SERVERS: u8 = 8;
 
 impl Place {
     pub fn key(self) -> [u8; PLACE_BYTES] {
@@ -92,6 +94,9 @@ pub struct Extent {
     pub count: u64,
 }
 
+/// The last transaction of each server: its number, counted from the beginning of the log, and the `server_id`. The highest number is the last.
+pub type Servers = Vec<(u32, u64)>;
+
 /// What stands under a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'e> {
@@ -99,6 +104,8 @@ pub struct Entry<'e> {
     /// In which the rest of the events is.
     pub extent: Option<Extent>,
     pub gtid: Option<Gtid>,
+    /// At the beginning of a file, of what is before it.
+    pub servers: Servers,
     pub events: &'e [u8],
 }
 
@@ -107,7 +114,7 @@ impl<'e> Entry<'e> {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let flags =
             flag(self.checksum, HAS_CHECKSUMS) | flag(self.extent.is_some(), HAS_EXTENT) | flag(self.gtid.is_some(), HAS_GTID);
-        out.push(flags);
+        out.push(flags | flag(!self.servers.is_empty(), HAS_SERVERS));
         if let Some(Extent { number, bytes, count }) = self.extent {
             [number, bytes, count].into_iter().for_each(|n| put(out, n));
         }
@@ -115,6 +122,9 @@ impl<'e> Entry<'e> {
             out.extend_from_slice(&gtid.source.0);
             put_bytes(out, gtid.tag.as_str().as_bytes());
             put(out, gtid.number);
+        }
+        if !self.servers.is_empty() {
+            put_servers(out, &self.servers);
         }
     }
 
@@ -133,7 +143,8 @@ impl<'e> Entry<'e> {
                 Some(Gtid { source, tag, number: fields.number()? })
             }
         };
-        Ok(Entry { checksum: flags & HAS_CHECKSUMS != 0, extent, gtid, events: fields.0 })
+        let servers = if flags & HAS_SERVERS != 0 { take_servers(&mut fields)? } else { Servers::new() };
+        Ok(Entry { checksum: flags & HAS_CHECKSUMS != 0, extent, gtid, servers, events: fields.0 })
     }
 
     /// Bytes in the file of all its events.
@@ -147,6 +158,30 @@ impl<'e> Entry<'e> {
             count += 1;
         }
         Ok(bytes + count * checksum_bytes(self.checksum))
+    }
+}
+
+pub fn put_servers(out: &mut Vec<u8>, servers: &Servers) {
+    put(out, servers.len() as u64);
+    for (server, number) in servers {
+        put(out, (*server).into());
+        put(out, *number);
+    }
+}
+
+pub fn take_servers(fields: &mut Fields<'_>) -> Result<Servers> {
+    let count = fields.number()?;
+    (0..count).map(|_| Ok((fields.number()? as u32, fields.number()?))).collect()
+}
+
+/// A further transaction of a server, with a number above all others.
+pub fn note_server(servers: &mut Servers, server: u32, number: u64) {
+    if servers.last().is_none_or(|(last, _)| *last != server) {
+        servers.retain(|(known, _)| *known != server);
+        servers.push((server, number));
+    }
+    if let Some((_, last)) = servers.last_mut() {
+        *last = number;
     }
 }
 
@@ -206,11 +241,25 @@ mod tests {
     }
 
     #[test]
+    fn servers_are_in_the_order_of_their_last_transactions() {
+        let mut servers = Servers::new();
+        for (n, server) in [3, 3, 8, 3, 9].into_iter().enumerate() {
+            note_server(&mut servers, server, n as u64 + 1);
+        }
+        assert_eq!(servers, [(8, 3), (3, 4), (9, 5)]);
+    }
+
+    #[test]
     fn entries_come_back() {
         let gtid = Gtid { source: Uuid([3; 16]), tag: Tag::new(b"a").unwrap(), number: 77 };
         for entry in [
-            Entry { events: b"x", ..Entry::default() },
-            Entry { checksum: true, extent: Some(Extent { number: 5, bytes: 1 << 40, count: 3 }), gtid: Some(gtid), events: b"" },
+            Entry { events: b"x", servers: vec![(u32::MAX, 1), (7, 1 << 40)], ..Entry::default() },
+            Entry {
+                checksum: true,
+                extent: Some(Extent { number: 5, bytes: 1 << 40, count: 3 }),
+                gtid: Some(gtid),
+                ..Entry::default()
+            },
         ] {
             let mut value = Vec::new();
             entry.encode_head(&mut value);

@@ -6,8 +6,9 @@ use vaquita_storage::LogCursor;
 use vaquita_types::errno::ER_SOURCE_FATAL_ERROR_READING_BINLOG;
 use vaquita_types::gtid::{Gtid, GtidSet};
 use vaquita_types::{Error, Result};
-use vaquita_wire::binlog::event_type;
 use vaquita_wire::binlog::header::{self, CHECKSUM_BYTES, HEADER_BYTES};
+use vaquita_wire::binlog::{GtidEvent, Header, event_type};
+use vaquita_wire::codec::Bytes;
 
 use super::entries::damaged;
 use super::place::{Entry, FIRST_POS, LENGTH_AT, Place, checksum_bytes, event_bytes, extent_key, numbers_of_extent_key};
@@ -229,6 +230,26 @@ impl LogReader {
         }
         Ok(())
     }
+}
+
+/// The number of a transaction in its file, and its server; `None` if the entry is no transaction.
+pub(super) fn number_in_file(entry: &Entry<'_>) -> Result<Option<(u64, u32)>> {
+    let event = entry.events.get(..event_bytes(entry.events)?).ok_or_else(damaged)?;
+    let (mut header, data) =
+        event.split_at_checked(HEADER_BYTES).map(|(head, data)| (Bytes::new(head), data)).ok_or_else(damaged)?;
+    let header = Header::decode(&mut header).map_err(|_| damaged())?;
+    Ok(gtid_event(header.event_type, data)?.map(|event| (event.sequence_number as u64, header.server_id)))
+}
+
+/// The name of a transaction, if the event is one.
+pub(super) fn gtid_event(code: u8, data: &[u8]) -> Result<Option<GtidEvent>> {
+    let event = match code {
+        event_type::GTID => GtidEvent::decode(data, false),
+        event_type::ANONYMOUS_GTID => GtidEvent::decode(data, true),
+        event_type::GTID_TAGGED => GtidEvent::decode_tagged(data),
+        _ => return Ok(None),
+    };
+    event.map(Some).map_err(|_| damaged())
 }
 
 /// The GTIDs before a file, and when it began.

@@ -23,6 +23,9 @@ pub trait LogSource: Send + Sync {
     /// What is executed and not in the log.
     fn purged(&self) -> Result<GtidSet>;
 
+    /// Where the `nth` transaction of a file ends, counted from 1, and its server; `None` if there is none.
+    fn end_of_transaction(&self, file: u32, nth: u64) -> Result<Option<(Place, u32)>>;
+
     /// `from` is the beginning of a file or of an event.
     fn reader(&self, from: Place) -> Result<Box<dyn EventCursor>>;
 }
@@ -52,6 +55,10 @@ impl LogSource for Arc<BinaryLog> {
 
     fn purged(&self) -> Result<GtidSet> {
         BinaryLog::purged(self)
+    }
+
+    fn end_of_transaction(&self, file: u32, nth: u64) -> Result<Option<(Place, u32)>> {
+        BinaryLog::end_of_transaction(self, file, nth)
     }
 
     fn reader(&self, from: Place) -> Result<Box<dyn EventCursor>> {

@@ -22,15 +22,19 @@ impl BinaryLog {
         }
         let mut leader = self.leader.lock();
         let Some(settings) = self.settings.get().filter(|_| self.is_open()) else { return Ok(None) };
-        let (before, mut writer, mut added, mut reset) = (leader.writer, leader.writer, Vec::new(), false);
+        let (before, mut writer, mut added, mut reset) = (leader.writer.clone(), leader.writer.clone(), Vec::new(), false);
         let settings = settings.now();
         let mut group =
             Group { records, settings: &settings, executed: &mut leader.executed, added: &mut added, now_us: now_us() };
         writer.begin_group(&mut group)?;
         for commit in commits {
+            let mut follows = false;
             for unit in ready(&commit.log) {
                 match unit? {
-                    Ready::Unit(unit) => writer.add(&unit, &mut group)?,
+                    Ready::Unit(unit) => {
+                        writer.add(&unit, follows, &mut group)?;
+                        follows = true;
+                    }
                     Ready::Control(Control::Rotate) => writer.rotate(&mut group)?,
                     Ready::Control(Control::Reset { first }) => {
                         self.remove_before(FILES_END)?;
@@ -38,6 +42,7 @@ impl BinaryLog {
                         group.records.delete(Family::Catalog, &elsewhere_key());
                         group.added.clear();
                         reset = true;
+                        writer.servers.clear();
                         writer.begin_file(first, 0, &mut group);
                     }
                 }
@@ -52,12 +57,13 @@ impl BinaryLog {
     fn settle(&self, added: &Added, written: bool) {
         let mut leader = self.leader.lock();
         if !written {
-            leader.writer = added.before;
+            leader.writer = added.before.clone();
             leader.executed = leader.executed.subtract(&added.added);
             return;
         }
         let mut published = self.published.lock();
         published.end = leader.writer.place;
+        published.servers.clone_from(&leader.writer.servers);
         published.executed.union(&added.added);
         if added.reset {
             published.elsewhere = GtidSet::default();

@@ -7,9 +7,11 @@ use vaquita_types::Result;
 use vaquita_types::gtid::GtidSet;
 use vaquita_wire::binlog::event_type::{ROTATE, STOP};
 
-use super::entries::damaged;
-use super::place::{Entry, FIRST_POS, Place, extent_file_key, extent_key, numbers_of_extent_key};
-use super::writer::{State, Writer};
+use super::entries::{Fields, damaged};
+use super::place::{
+    Entry, FIRST_POS, Place, Servers, extent_file_key, extent_key, note_server, numbers_of_extent_key, take_servers,
+};
+use super::writer::{State, Writer, servers_key};
 
 /// What tells one commit by files from all others: its place and time.
 const TOKEN_BYTES: usize = 20;
@@ -34,6 +36,11 @@ pub fn settle_pending(store: &LogStore) -> Result<()> {
 /// What was logged since the state was stored.
 pub fn go_on(store: &LogStore, state: State) -> Result<(Writer, GtidSet)> {
     let State { mut place, mut checksum, mut sequence, mut executed } = state;
+    let mut servers = match store.get(Family::Catalog, &servers_key())? {
+        Some(value) => take_servers(&mut Fields(&value))?,
+        None => Servers::new(),
+    };
+    let mut before_file = servers.last().map_or(0, |(_, number)| number.saturating_sub(sequence as u64));
     let mut cursor = store.cursor(&place.key(), &extent_file_key(0, 0));
     let mut next = cursor.seek(&place.key())?;
     while let Some((key, value)) = next {
@@ -42,8 +49,10 @@ pub fn go_on(store: &LogStore, state: State) -> Result<(Writer, GtidSet)> {
         if at.pos == 0 {
             sequence = 0;
             checksum = entry.checksum;
+            before_file = servers.last().map_or(0, |(_, number)| *number);
         } else if entry.gtid.is_some() || !is_last(&entry)? {
             sequence += 1;
+            note_server(&mut servers, server_of(&entry)?, before_file + sequence as u64);
         }
         if let Some(gtid) = &entry.gtid {
             executed.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
@@ -51,7 +60,14 @@ pub fn go_on(store: &LogStore, state: State) -> Result<(Writer, GtidSet)> {
         place = Place { file: at.file, pos: at.pos.max(FIRST_POS) + entry.bytes()? };
         next = cursor.advance()?;
     }
-    Ok((Writer::at(place, checksum, sequence), executed))
+    Ok((Writer::at(place, checksum, sequence, before_file, servers), executed))
+}
+
+/// The server of the first event.
+fn server_of(entry: &Entry<'_>) -> Result<u32> {
+    const SERVER_AT: usize = 5;
+    let bytes = entry.events.get(SERVER_AT..).and_then(|rest| rest.first_chunk()).ok_or_else(damaged)?;
+    Ok(u32::from_le_bytes(*bytes))
 }
 
 /// The entry ends a file.

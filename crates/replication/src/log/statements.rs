@@ -5,12 +5,13 @@ use std::sync::Arc;
 use vaquita_exec::context::heap_bytes;
 use vaquita_session::binary_log::{BinaryLogFiles, Look, ShownFile};
 use vaquita_session::server::Server;
-use vaquita_types::gtid::GtidSet;
+use vaquita_types::gtid::{GtidSet, MariaGtid};
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::binlog::header;
 use vaquita_wire::binlog::info::{Dialect, info};
 use vaquita_wire::binlog::{Decoder, RawEvent, event_name};
 
+use super::dump::maria::DOMAIN;
 use super::source::LogSource;
 use super::{BinaryLog, FIRST_POS, LogEvent, LogFile, Place, file_name};
 
@@ -41,6 +42,11 @@ impl BinaryLogFiles for LogStatements {
 
     fn executed(&self) -> GtidSet {
         self.log.executed()
+    }
+
+    fn maria_gtids(&self) -> Vec<MariaGtid> {
+        let gtid = |(server, sequence)| MariaGtid { domain: DOMAIN, server, sequence };
+        self.log.servers().into_iter().map(gtid).collect()
     }
 
     fn purged(&self) -> Result<GtidSet> {

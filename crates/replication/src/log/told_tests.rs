@@ -1,9 +1,13 @@
 //! What statements tell the log of rows, as text for people has it.
 
+use vaquita_storage::LogBuffer;
+use vaquita_types::Error;
 use vaquita_wire::binlog::rows::rows_flags;
 use vaquita_wire::binlog::text::put_rows;
-use vaquita_wire::binlog::{Decoder, Event, EventReader, event_type};
+use vaquita_wire::binlog::{Decoder, Event, EventReader, Query, event_type};
 
+use super::entries::{Facts, kind};
+use super::reader::gtid_event;
 use super::test_source::Source;
 use super::{FIRST_POS, Place};
 
@@ -298,4 +302,34 @@ fn statements(source: &Source, from: Place) -> Vec<String> {
         }
     });
     texts.collect()
+}
+
+/// An applier commits together what followed each other: a replica with several workers must not apply it at once.
+#[test]
+fn transactions_of_one_commit_wait_for_each_other() {
+    let source = start();
+    let from = source.log.end();
+    let mut told = LogBuffer::default();
+    for text in ["a", "b", "c"] {
+        let query =
+            Query { connection: 1, seconds: 0, error: 0, status_vars: &[], database: b"", statement: text.as_bytes().into() };
+        told.push(kind::QUERY, None, |out| {
+            query.encode(out);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+        told.push(kind::COMMIT, None, |out| {
+            Facts::default().encode(out);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+    source.server.engine.store().commit_told(&told).unwrap();
+    let order: Vec<_> = source
+        .events(from)
+        .iter()
+        .filter_map(|event| gtid_event(event[4], &event[19..]).unwrap())
+        .map(|gtid| gtid.sequence_number - gtid.last_committed)
+        .collect();
+    assert_eq!(order, [1, 1, 1]);
 }

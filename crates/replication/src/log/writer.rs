@@ -9,7 +9,10 @@ use vaquita_wire::binlog::header::{CHECKSUM_BYTES, flags};
 use vaquita_wire::binlog::{ChecksumAlgorithm, FormatDescription, GtidEvent, Header, Rotate, event_type};
 
 use super::entries::{Fields, Naming, Unit, damaged, put};
-use super::place::{Entry, Extent, FIRST_POS, LENGTH_AT, Place, checksum_bytes, extent_file_key, file_name, next_file};
+use super::place::{
+    Entry, Extent, FIRST_POS, LENGTH_AT, Place, Servers, checksum_bytes, extent_file_key, file_name, next_file, note_server,
+    put_servers,
+};
 
 /// Of each type of event from 1, the bytes in front of its variable part, as MySQL 9.7 has them.
 const POST_HEADER_LENGTHS: [u8; 42] = [
@@ -48,7 +51,7 @@ impl LogSettings {
 }
 
 /// Where the log goes on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Writer {
     pub place: Place,
     /// Events of the file have checksums.
@@ -59,6 +62,9 @@ pub struct Writer {
     last_committed: i64,
     /// Where the state was stored last.
     stored_at: u64,
+    /// Transactions in the log before this file, as MariaDB's numbers count them.
+    before_file: u64,
+    pub servers: Servers,
 }
 
 /// What is added to the batch of a group.
@@ -88,8 +94,8 @@ impl Group<'_> {
 
 impl Writer {
     /// Goes on behind `state` and the entries that followed it.
-    pub fn at(place: Place, checksum: bool, sequence: i64) -> Writer {
-        Writer { place, checksum, sequence, last_committed: sequence, stored_at: 0 }
+    pub fn at(place: Place, checksum: bool, sequence: i64, before_file: u64, servers: Servers) -> Writer {
+        Writer { place, checksum, sequence, last_committed: sequence, stored_at: 0, before_file, servers }
     }
 
     /// Those before are committed: those that follow may depend on them. Another `binlog_checksum` begins another file.
@@ -98,10 +104,12 @@ impl Writer {
         if self.checksum == group.settings.checksum { Ok(()) } else { self.rotate(group) }
     }
 
-    /// Adds a transaction.
-    pub fn add(&mut self, unit: &Unit<'_>, group: &mut Group<'_>) -> Result<()> {
+    /// Adds a transaction. `follows`: it may depend on the one before it, as those do that an applier commits together.
+    pub fn add(&mut self, unit: &Unit<'_>, follows: bool, group: &mut Group<'_>) -> Result<()> {
         let Unit { facts, .. } = unit;
+        let last_committed = if follows { self.sequence } else { self.last_committed };
         self.sequence += 1;
+        note_server(&mut self.servers, facts.server_id, self.before_file + self.sequence as u64);
         let gtid = match &facts.naming {
             Naming::Anonymous => None,
             Naming::Given(gtid) => Some(gtid.clone()),
@@ -111,7 +119,7 @@ impl Writer {
         let mut event = GtidEvent {
             gtid,
             may_have_statements: facts.has_statements,
-            last_committed: self.last_committed,
+            last_committed,
             sequence_number: self.sequence,
             immediate_commit_micros: Some(group.now_us),
             original_commit_micros: original_commit_us.filter(|us| *us != group.now_us),
@@ -151,7 +159,7 @@ impl Writer {
             checksum: self.checksum,
             extent: unit.extent.map(|number| Extent { number, bytes: unit.bytes, count: unit.count }),
             gtid: event.gtid.clone(),
-            events: &[],
+            ..Entry::default()
         };
         let mut value = Vec::with_capacity(64 + head.len() + begin.len() + unit.events.len());
         entry.encode_head(&mut value);
@@ -207,9 +215,11 @@ impl Writer {
 
     /// `created`: when the server started, if this is its first file.
     pub fn begin_file(&mut self, number: u32, created: u32, group: &mut Group<'_>) {
-        *self = Writer::at(Place { file: number, pos: FIRST_POS }, group.settings.checksum, 0);
+        let servers = std::mem::take(&mut self.servers);
+        let before = servers.last().map_or(0, |(_, number)| *number);
+        *self = Writer::at(Place { file: number, pos: FIRST_POS }, group.settings.checksum, 0, before, servers);
         let mut value = Vec::new();
-        Entry { checksum: self.checksum, ..Entry::default() }.encode_head(&mut value);
+        Entry { checksum: self.checksum, servers: self.servers.clone(), ..Entry::default() }.encode_head(&mut value);
         let before = value.len();
         let format = FormatDescription {
             server_version: group.settings.server_version.as_bytes(),
@@ -236,6 +246,9 @@ impl Writer {
         let state =
             State { place: self.place, checksum: self.checksum, sequence: self.sequence, executed: group.executed.clone() };
         group.records.put(Family::Catalog, &state_key(), &state.encode());
+        let mut servers = Vec::new();
+        put_servers(&mut servers, &self.servers);
+        group.records.put(Family::Catalog, &servers_key(), &servers);
     }
 }
 
@@ -278,6 +291,11 @@ pub struct State {
 
 pub fn state_key() -> Vec<u8> {
     vaquita_storage::meta_key(b"binlog/state")
+}
+
+/// Beside the state, and stored with it.
+pub fn servers_key() -> Vec<u8> {
+    vaquita_storage::meta_key(b"binlog/servers")
 }
 
 impl State {

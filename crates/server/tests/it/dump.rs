@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use vaquita_types::gtid::GtidSet;
-use vaquita_wire::binlog::{ChecksumAlgorithm, Event, FormatDescription, RawEvent, event_name, event_type};
+use vaquita_wire::binlog::{ChecksumAlgorithm, Event, FormatDescription, Query, RawEvent, StatusVar, event_name, event_type};
 
 use crate::client::{Answer, Client};
 use crate::server::Server;
@@ -87,6 +87,99 @@ fn value(client: &mut Client, query: &str) -> String {
 /// Names of events without positions.
 fn names(lines: &[String]) -> Vec<&str> {
     lines.iter().map(|line| line.split(' ').next().expect("a name")).collect()
+}
+
+/// As a reader in Python sends it.
+#[test]
+fn a_name_of_nuls_is_no_name() {
+    let server = Server::start("dump-nuls");
+    let mut command = by_gtid("", NON_BLOCK, 9);
+    command.splice(7..11, [3, 0, 0, 0, 0, 0, 0]);
+    let lines = sent(&mut reader(&server), &command);
+    assert_eq!(lines.first().map(String::as_str), Some("Rotate 0 binlog.000001"), "{lines:?}");
+    let lines = sent(&mut reader(&server), &by_position("binlog.000001\0\0", 4, NON_BLOCK, 9));
+    assert_eq!(lines.last().map(String::as_str), Some("EOF"), "{lines:?}");
+}
+
+/// The statements that the log has had since it was reset.
+fn statements(client: &mut Client) -> Vec<String> {
+    let rows = client.query("SHOW BINLOG EVENTS").rows();
+    rows.into_iter().filter(|row| row[2] == "Query").map(|row| row[5].clone()).collect()
+}
+
+/// Which of them MySQL 9.7 has in its log was asked of one.
+#[test]
+fn maintenance_is_in_the_log() {
+    let server = Server::start("dump-maintenance");
+    let mut client = server.connect();
+    done(&mut client, "CREATE DATABASE d");
+    done(&mut client, "USE d");
+    done(&mut client, "CREATE TABLE t (id INT PRIMARY KEY)");
+    done(&mut client, "RESET BINARY LOGS AND GTIDS");
+    let told = [
+        "ANALYZE TABLE t",
+        "ANALYZE TABLE missing",
+        "OPTIMIZE TABLE t",
+        "REPAIR TABLE t",
+        "FLUSH TABLES",
+        "FLUSH TABLES t",
+        "FLUSH PRIVILEGES",
+        "FLUSH STATUS",
+        "FLUSH ENGINE LOGS",
+    ];
+    let not_told = [
+        "ANALYZE NO_WRITE_TO_BINLOG TABLE t",
+        "OPTIMIZE LOCAL TABLE t",
+        "CHECK TABLE t",
+        "CHECKSUM TABLE t",
+        "FLUSH LOCAL TABLES",
+        "FLUSH TABLES t WITH READ LOCK",
+        "UNLOCK TABLES",
+        "FLUSH TABLES WITH READ LOCK",
+        "UNLOCK TABLES",
+    ];
+    for statement in told.iter().chain(&not_told) {
+        let answer = client.query(statement);
+        assert!(!matches!(answer, Answer::Err { .. }), "{statement}: {answer:?}");
+    }
+    assert_eq!(statements(&mut client), told.map(|statement| format!("use `d`; {statement}")));
+}
+
+/// A replica reads a statement in the charset that the event names.
+#[test]
+fn statements_are_in_the_charset_of_their_client() {
+    let server = Server::start("dump-charset");
+    let mut client = server.connect();
+    done(&mut client, "CREATE DATABASE d");
+    done(&mut client, "RESET BINARY LOGS AND GTIDS");
+    done(&mut client, "SET NAMES latin1");
+    client.command(b"\x03CREATE TABLE d.t\xd6 (a CHAR(2) DEFAULT _binary'\xc4')").expect("sent");
+    assert!(matches!(client.answer().expect("an answer"), Answer::Ok { .. }));
+    // The text is utf8mb4 though literals are latin1.
+    done(&mut client, "SET NAMES utf8mb4");
+    done(&mut client, "SET collation_connection = latin1_swedish_ci");
+    done(&mut client, "CREATE TABLE d.ü (a INT)");
+    let mut reader = reader(&server);
+    reader.command(&by_position("binlog.000001", 4, NON_BLOCK, 9)).expect("sent");
+    let mut found = Vec::new();
+    loop {
+        let packet = reader.receive().expect("an event");
+        if packet[0] != 0 {
+            break;
+        }
+        if packet[5] != event_type::QUERY {
+            continue;
+        }
+        let raw = RawEvent::of_packet(&packet[1..], true).expect("an event");
+        let query = Query::decode(raw.data()).expect("a query");
+        let charset = query.status_vars().find_map(|var| match var {
+            Ok(StatusVar::Charset { client, .. }) => Some(client),
+            _ => None,
+        });
+        found.push((query.statement.into_owned(), charset));
+    }
+    let latin1 = b"CREATE TABLE d.t\xd6 (a CHAR(2) DEFAULT _binary'\xc4')".to_vec();
+    assert_eq!(found, [(latin1, Some(8)), ("CREATE TABLE d.ü (a INT)".as_bytes().to_vec(), Some(255))]);
 }
 
 #[test]
@@ -298,4 +391,42 @@ fn without_a_log_there_is_nothing_to_read() {
     assert_eq!(client.query("SHOW BINLOG EVENTS").rows(), [[""; 0]; 0]);
     ["FLUSH BINARY LOGS", "PURGE BINARY LOGS TO 'x'"].iter().for_each(|statement| done(&mut client, statement));
     assert_eq!(sent(&mut reader(&server), &by_position("", 4, NON_BLOCK, 9)), ["1236 Binary log is not open"]);
+}
+
+/// What a MariaDB asks before it reads, and what it gets; `replication::log::dump::maria::tests` has the events.
+#[test]
+fn a_mariadb_reads_the_log_in_its_own_form() {
+    let server = Server::start("mariadb-reads");
+    let mut client = server.connect();
+    done(&mut client, "CREATE DATABASE d");
+    done(&mut client, "CREATE TABLE d.t (a INT PRIMARY KEY, j JSON)");
+    done(&mut client, "INSERT INTO d.t VALUES (1, '[1, 2]')");
+    let position = client.query("SELECT @@GLOBAL.gtid_domain_id, @@GLOBAL.gtid_binlog_pos, @@GLOBAL.gtid_binlog_state").rows();
+    let number = position[0][1].rsplit('-').next().and_then(|n| n.parse::<u64>().ok()).expect("a GTID");
+    assert_eq!(position, [["0".to_string(), format!("0-1-{number}"), format!("0-1-{number}")]]);
+    let read = |state: &str| {
+        let mut client = reader(&server);
+        client.query("SET @mariadb_slave_capability = 4");
+        client.query(&format!("SET @slave_connect_state = '{state}'"));
+        // Not HEARTBEAT_V2: the same bit asks for ANNOTATE_ROWS.
+        sent(&mut client, &by_position("", 4, NON_BLOCK | HEARTBEAT_V2, 99))
+    };
+    let names = |lines: &[String]| -> Vec<String> {
+        lines.iter().map(|line| line.split(' ').next().unwrap_or_default().to_string()).collect()
+    };
+    let last = read(&format!("0-1-{}", number - 1));
+    assert_eq!(names(&last), ["Rotate", "Format_desc", "Gtid_list", "Gtid", "Table_map", "Write_rows_v1", "Xid", "EOF"]);
+    assert_eq!(last[1], "Format_desc 0");
+    let before = read(&format!("0-1-{}", number - 2));
+    assert_eq!(names(&before)[3..5], ["Gtid", "Query"]);
+    assert_eq!(names(&before)[5..], names(&last)[3..]);
+    assert_eq!(names(&read(&format!("0-1-{number}"))), ["Rotate", "Format_desc", "Gtid_list", "EOF"]);
+    let ahead = read(&format!("0-1-{}", number + 1));
+    assert_eq!(
+        ahead,
+        [format!(
+            "1236 Error: connecting slave requested to start from GTID 0-1-{}, which is not in the master's binlog",
+            number + 1
+        )]
+    );
 }

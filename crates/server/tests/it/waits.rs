@@ -280,6 +280,69 @@ fn the_views_tell_who_waits_for_what() {
     assert_eq!(waits.join().expect("waiter").1.as_ref().map(code), Some(0));
 }
 
+/// The end of an online change of a table, as gh-ost makes it: RENAME waits behind LOCK TABLES and goes before all that came earlier, or else
+/// what they change is lost.
+#[test]
+fn rename_goes_before_statements_when_tables_are_unlocked() {
+    let server = Server::start("rename-first");
+    let mut holder = prepare(&server);
+    let mut watcher = server.connect();
+    ok(&mut holder, "CREATE TABLE d.ghost LIKE d.t");
+    for round in 0..10 {
+        ok(&mut holder, "LOCK TABLES d.t WRITE");
+        let insert = |n| format!("INSERT INTO d.t (id) VALUES ({n}{})", 100 + round);
+        let inserts: Vec<_> = (1..5).map(|n| start(server.connect(), &insert(n))).collect();
+        let waiting = "SELECT 1 FROM performance_schema.metadata_locks WHERE object_name = 't' AND lock_type = ";
+        wait_for(&mut watcher, &format!("{waiting} 'SHARED_WRITE' AND lock_status = 'PENDING' GROUP BY 1 HAVING COUNT(*) = 4"));
+        let mut renamer = server.connect();
+        let id = connection_id(&mut renamer);
+        let rename = start(renamer, &format!("RENAME TABLE d.t TO d.old{round}, d.ghost TO d.t"));
+        let of_renamer = format!(
+            "{waiting} 'EXCLUSIVE' AND lock_status = 'PENDING' AND owner_thread_id = \
+             (SELECT thread_id FROM performance_schema.threads WHERE processlist_id = {id})"
+        );
+        wait_for(&mut watcher, &of_renamer);
+        let state = format!("SELECT 1 FROM information_schema.processlist WHERE id = {id} AND state LIKE '%metadata lock%'");
+        wait_for(&mut watcher, &state);
+        ok(&mut holder, "UNLOCK TABLES");
+        assert_eq!(rename.join().expect("renamer").1.as_ref().map(code), Some(0));
+        for insert in inserts {
+            assert_eq!(insert.join().expect("client").1.as_ref().map(code), Some(0));
+        }
+        let lost = format!("SELECT COUNT(*) FROM d.old{round} WHERE id >= 1000 + {round} AND id % 1000 = 100 + {round}");
+        assert_eq!(holder.query(&lost).rows(), [["0"]], "round {round}");
+        assert_eq!(holder.query(&lost.replace(&format!("old{round}"), "t")).rows(), [["4"]], "round {round}");
+        ok(&mut holder, "CREATE TABLE d.ghost LIKE d.t");
+    }
+}
+
+/// LOCK TABLES waits for open transactions, which use the table further meanwhile; new ones wait.
+#[test]
+fn transactions_go_on_when_lock_tables_waits_for_them() {
+    let server = Server::start("lock-tables-waits");
+    let mut watcher = prepare(&server);
+    let mut open = server.connect();
+    ok(&mut open, "BEGIN");
+    ok(&mut open, "SELECT * FROM d.t");
+    let mut locker = server.connect();
+    ok(&mut locker, "SET lock_wait_timeout = 60");
+    let locker = start(locker, "LOCK TABLES d.t WRITE");
+    let waiting = "SELECT 1 FROM performance_schema.metadata_locks WHERE object_name = 't' AND lock_status = 'PENDING'";
+    wait_for(&mut watcher, waiting);
+    ok(&mut open, "SET lock_wait_timeout = 5");
+    ok(&mut open, "UPDATE d.t SET v = v + 1 WHERE id = 1");
+    ok(&mut open, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE");
+    let other = start(server.connect(), "UPDATE d.t SET v = v + 1 WHERE id = 3");
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!other.is_finished() && !locker.is_finished());
+    ok(&mut open, "COMMIT");
+    let (mut locker, answer, _) = locker.join().expect("locker");
+    assert_eq!(answer.as_ref().map(code), Some(0));
+    assert!(!other.is_finished());
+    ok(&mut locker, "UNLOCK TABLES");
+    assert_eq!(other.join().expect("client").1.as_ref().map(code), Some(0));
+}
+
 /// A deadlock undoes the work of a branch, which then can only be rolled back.
 #[test]
 fn a_deadlock_leaves_a_branch_to_be_rolled_back() {

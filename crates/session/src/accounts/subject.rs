@@ -99,6 +99,9 @@ impl Subject<'_> {
                 self.global(p::RELOAD, &[], "RELOAD")
             }
             Ast::Reset(_) | Ast::ResetReplica(_) => self.global(p::RELOAD, &[], "RELOAD"),
+            Ast::Binlog(_) => {
+                self.global(p::SUPER, &["BINLOG_ADMIN", "REPLICATION_APPLIER"], "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER")
+            }
             Ast::PurgeLogs(_) => self.global(p::SUPER, &["BINLOG_ADMIN"], "SUPER or BINLOG_ADMIN"),
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
             Ast::LockInstance | Ast::UnlockInstance => self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN"),

@@ -33,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use vaquita_exec::dml::images::{ImageChange, ImageRules, SourceTable};
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
     ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, ER_REPLICA_CHANNEL_DOES_NOT_EXIST, ER_REPLICA_CHANNEL_MUST_STOP,
@@ -105,6 +106,33 @@ pub trait ReplicaThreads: Send + Sync {
 
     /// Ends those that run, and waits for them.
     fn stop(&self, channel: &Arc<Channel>, threads: Threads) -> Result<()>;
+
+    /// For a session's BINLOG statements.
+    fn events(&self) -> Box<dyn LoggedEvents>;
+}
+
+/// Carries out events of a binary log that a client sends.
+pub trait LoggedEvents: Send {
+    /// One event or more, behind each other. They are a statement of the session's transaction.
+    fn carry_out(&mut self, session: &mut dyn EventSession, events: &[u8]) -> Result<()>;
+}
+
+/// Gives the changes of an event to what it is handed, from the first on each time that it is called.
+pub type EachChange<'a> = &'a dyn Fn(&mut dyn FnMut(ImageChange) -> Result<()>) -> Result<()>;
+
+/// The session in whose transaction they are carried out.
+pub trait EventSession {
+    /// Asked before rows are changed: the server, the transaction or its state may forbid it.
+    fn admit_events(&mut self) -> Result<()>;
+
+    /// For what runs until the end of the statement.
+    fn check_foreign_keys(&mut self, on: bool);
+
+    /// `rbr_exec_mode`.
+    fn is_idempotent(&self) -> bool;
+
+    /// Carries out the changes of one event within the statement that runs. An error leaves what was done to the end of the statement.
+    fn change_rows(&mut self, source: &SourceTable, rules: ImageRules, changes: EachChange<'_>) -> Result<()>;
 }
 
 pub struct Channel {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 
 use vaquita_exec::context::Execution;
-use vaquita_exec::dml::images::{ImageChange, ImageRules, Images, SourceTable, open_table};
+use vaquita_exec::dml::images::{ImageRules, Images, SourceTable, open_table};
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{CommitNote, CommitWaiter, Reads};
 use vaquita_types::error::Next;
@@ -21,11 +21,10 @@ use super::server_view::ServerView;
 use crate::answer::{Flow, Request};
 use crate::clients::Client;
 use crate::nowhere::Nowhere;
+use crate::replication::{EachChange, EventSession};
 use crate::server::Server;
 use crate::session::ClientOptions;
-
-/// Gives the changes of an event to what it is handed, from the first on each time that it is called.
-pub type EachChange<'a> = &'a dyn Fn(&mut dyn FnMut(ImageChange) -> Result<()>) -> Result<()>;
+use crate::variables::{Var, registry};
 
 impl Session {
     /// A session that may do everything, also while the server is read-only.
@@ -128,30 +127,9 @@ impl Session {
     pub fn apply_rows(&mut self, source: &SourceTable, rules: ImageRules, changes: EachChange<'_>) -> Result<()> {
         self.command_to_end(|session| {
             session.env.begin_statement();
-            session.transaction.begin_if_needed(&session.env.settings);
-            session.env.begin_try();
-            let (mut restarts, no_uses) = (0, UseList::default());
-            let done = loop {
-                session.transaction.storage().begin_statement(Reads::Many);
-                session.transaction.storage().note_change();
-                let done = {
-                    let in_use = InUse { tables: Tables::Used(&no_uses), outer: None };
-                    let server = ServerView { in_use: Some(&in_use), ..session.server_view() };
-                    change_rows(&session.executing(&[], &server), source, rules, changes)
-                };
-                match done {
-                    Err(error) if error.next() == Next::Restart && restarts < RESTARTS_MAX => {
-                        restarts += 1;
-                        session.env.take_back();
-                        session.transaction.storage().restart_statement();
-                    }
-                    done => break done,
-                }
-            };
-            session.env.end_try();
-            match &done {
-                Ok(()) => session.transaction.storage().end_statement(),
-                Err(error) => session.fail_statement(error),
+            let done = session.change_rows(source, rules, changes);
+            if let Err(error) = &done {
+                session.fail_statement(error);
             }
             done
         })
@@ -164,6 +142,54 @@ impl Session {
             Flow::Next
         });
         done.unwrap_or_else(|| Err(Error::internal("a command was not run")))
+    }
+}
+
+impl EventSession for Session {
+    fn admit_events(&mut self) -> Result<()> {
+        if self.server.globals.is_on(Var::ReadOnly) {
+            self.refuse_by_read_only()?;
+        }
+        self.transaction.refuse_in_read_only(&self.env.settings)?;
+        self.transaction.refuse_unless_active()?;
+        self.client.note_change();
+        Ok(())
+    }
+
+    fn check_foreign_keys(&mut self, on: bool) {
+        self.env.settings.run.foreign_key_checks = on;
+    }
+
+    fn is_idempotent(&self) -> bool {
+        registry().find("rbr_exec_mode").is_some_and(|def| def.show(&self.env.settings.get(def)) == "IDEMPOTENT")
+    }
+
+    fn change_rows(&mut self, source: &SourceTable, rules: ImageRules, changes: EachChange<'_>) -> Result<()> {
+        self.transaction.begin_if_needed(&self.env.settings);
+        self.env.begin_try();
+        let (mut restarts, no_uses) = (0, UseList::default());
+        let done = loop {
+            self.transaction.storage().begin_statement(Reads::Many);
+            self.transaction.storage().note_change();
+            let done = {
+                let in_use = InUse { tables: Tables::Used(&no_uses), outer: None };
+                let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
+                change_rows(&self.executing(&[], &server), source, rules, changes)
+            };
+            match done {
+                Err(error) if error.next() == Next::Restart && restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    self.env.take_back();
+                    self.transaction.storage().restart_statement();
+                }
+                done => break done,
+            }
+        };
+        self.env.end_try();
+        if done.is_ok() {
+            self.transaction.storage().end_statement();
+        }
+        done
     }
 }
 

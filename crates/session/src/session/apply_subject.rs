@@ -10,7 +10,7 @@ use super::Session;
 pub enum Subject {
     Database(String),
     Tables(Vec<(Option<String>, String)>),
-    /// Accounts, stored programs, and what is not understood.
+    /// Stored programs, and what is not understood.
     Other,
 }
 
@@ -44,6 +44,16 @@ fn subject(ast: &Ast) -> Subject {
         Ast::LoadData(load) => one(&load.table),
         Ast::Update(update) => Subject::Tables(tables_of(&update.tables)),
         Ast::Delete(delete) => Subject::Tables(tables_of(&delete.from)),
+        // As in MySQL, whose grant tables the filters are asked for.
+        Ast::CreateUser(_)
+        | Ast::AlterUser(_)
+        | Ast::DropUser { .. }
+        | Ast::RenameUser(_)
+        | Ast::CreateRole { .. }
+        | Ast::DropRole { .. }
+        | Ast::Grant(_)
+        | Ast::Revoke(_)
+        | Ast::SetDefaultRole { .. } => Subject::Tables(vec![(Some("mysql".to_string()), "user".to_string())]),
         _ => Subject::Other,
     }
 }

@@ -216,7 +216,9 @@ impl Session {
                 (Next::Replan, Some(ast)) if replans < REPLANS_MAX => {
                     replans += 1;
                     self.transaction.storage().rollback_statement();
-                    fresh = Some(self.plan(ast, planned.types)?);
+                    let plan = self.plan(ast, planned.types)?;
+                    self.admit_plan(&plan)?;
+                    fresh = Some(plan);
                 }
                 _ => return Err(error),
             }

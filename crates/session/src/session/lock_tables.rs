@@ -7,7 +7,7 @@ use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{AlterAction, Name, PartitionAction, TableLock, TableLockKind};
 use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
-use vaquita_storage::{LockMode, LockPolicy};
+use vaquita_storage::{LockMode, LockPolicy, Transaction};
 use vaquita_types::errno::{ER_CANT_REOPEN_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED};
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
@@ -15,7 +15,7 @@ use vaquita_types::{Error, Result};
 use super::Session;
 use super::execute::Done;
 use crate::state::locked_tables::LockedTables;
-use crate::table_locks::{TableName, Wanted};
+use crate::table_locks::{Asker, TableName, Wanted};
 
 impl Session {
     pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
@@ -32,7 +32,7 @@ impl Session {
                 for table in tables {
                     match wanted.iter_mut().find(|w| w.table == table) {
                         Some(other) => other.write |= write,
-                        None => wanted.push(Wanted { table, write }),
+                        None => wanted.push(Wanted { table, write, asker: Asker::LockTables }),
                     }
                 }
                 continue;
@@ -51,7 +51,7 @@ impl Session {
             let write = lock.kind == TableLockKind::Write;
             match wanted.iter_mut().find(|w| w.table == table) {
                 Some(other) => other.write |= write,
-                None => wanted.push(Wanted { table, write }),
+                None => wanted.push(Wanted { table, write, asker: Asker::LockTables }),
             }
         }
         if wanted.iter().any(|w| w.write) {
@@ -95,7 +95,7 @@ impl Session {
     fn drain(&mut self) -> Result<()> {
         let policy = LockPolicy::Wait(self.env.settings.metadata_lock_wait);
         let txn = self.transaction.storage();
-        for Wanted { table, write } in self.locked.tables() {
+        for Wanted { table, write, .. } in self.locked.tables() {
             let mode = if *write { LockMode::X } else { LockMode::S };
             self.server.catalog.open_table(txn, &table.0, &table.1, mode, policy)?;
         }
@@ -114,25 +114,34 @@ impl Session {
 
     /// Before a plan runs: its tables must be free, and under LOCK TABLES ours.
     pub(super) fn admit_plan(&self, plan: &Plan) -> Result<()> {
-        admit_plan(&self.locked, plan, self.env.settings.metadata_lock_wait)
+        if self.locked.are_idle() {
+            return Ok(());
+        }
+        let wanted = wanted(plan, &self.transaction.shared().borrow());
+        self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
     }
 
-    /// Before DDL runs on tables that exist; temporary ones need no lock.
-    pub(super) fn admit_ddl(&self, ast: &Ast) -> Result<()> {
+    /// Before DDL runs on tables that exist; temporary ones need no lock. `LockedTables::leave` follows.
+    pub(super) fn admit_ddl(&mut self, ast: &Ast) -> Result<()> {
         if self.locked.are_idle() {
             return Ok(());
         }
         let names = tables_of(ast);
         let hidden = !matches!(ast, Ast::RenameTable(_));
         let write = !matches!(ast, Ast::CreateTable(_));
+        let asker = match ast {
+            Ast::RenameTable(_) | Ast::DropTable { .. } | Ast::Truncate(_) => Asker::Replacer,
+            Ast::CreateTable(_) => Asker::NEW,
+            _ => Asker::Ddl,
+        };
         let mut wanted = Vec::with_capacity(names.len());
         for name in names {
             let table = self.qualified(name)?;
             if !(hidden && self.catalog.temporary(&table.0, &table.1).is_some()) {
-                wanted.push(Wanted { table, write });
+                wanted.push(Wanted { table, write, asker });
             }
         }
-        self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
+        self.locked.admit_ddl(&wanted, self.env.settings.metadata_lock_wait)
     }
 
     /// Before DDL changes a table.
@@ -140,7 +149,7 @@ impl Session {
         if self.locked.are_idle() {
             return Ok(());
         }
-        let wanted = Wanted { table: (database.to_string(), name.to_string()), write: true };
+        let wanted = Wanted { table: (database.to_string(), name.to_string()), write: true, asker: Asker::Ddl };
         self.locked.admit(&[wanted], self.env.settings.metadata_lock_wait)
     }
 
@@ -222,17 +231,13 @@ pub(super) fn tables_of(ast: &Ast) -> Vec<&Name> {
     }
 }
 
-/// Whether LOCK TABLES and its kin let a plan use its tables.
-pub(super) fn admit_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> Result<()> {
-    if locked.are_idle() { Ok(()) } else { locked.admit(&wanted(plan), wait) }
+/// As `Session::admit_plan`, of a plan inside a function or a trigger: under LOCK TABLES it may use what the session has not locked.
+pub(super) fn admit_inner_plan(locked: &LockedTables, plan: &Plan, txn: &Transaction, wait: Duration) -> Result<()> {
+    if locked.are_idle() { Ok(()) } else { locked.admit_inside(&wanted(plan, txn), wait) }
 }
 
-/// As `admit_plan`, of a plan inside a function or a trigger: under LOCK TABLES it may use what the session has not locked.
-pub(super) fn admit_inner_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> Result<()> {
-    if locked.are_idle() { Ok(()) } else { locked.admit_inside(&wanted(plan), wait) }
-}
-
-fn wanted(plan: &Plan) -> Vec<Wanted> {
+/// `txn`: the transaction that the plan runs in.
+fn wanted(plan: &Plan, txn: &Transaction) -> Vec<Wanted> {
     let targets: Vec<TableName> = match plan {
         Plan::Query(query) => query.for_update.iter().map(name_of).collect(),
         Plan::Insert(insert) => vec![name_of(&insert.table)],
@@ -240,6 +245,10 @@ fn wanted(plan: &Plan) -> Vec<Wanted> {
         Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
     };
     let tables = plan.tables();
-    let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
-    wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect()
+    let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary);
+    let wanted = wanted.map(|table| {
+        let name = name_of(table);
+        Wanted { write: targets.contains(&name), table: name, asker: Asker::Statement { holds: txn.table_lock(table.id) } }
+    });
+    wanted.collect()
 }

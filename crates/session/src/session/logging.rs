@@ -6,10 +6,11 @@ use std::sync::Arc;
 use vaquita_exec::context::{RowLogSettings, RowLogging, SessionEnv};
 use vaquita_exec::ddl::FillLog;
 use vaquita_exec::ddl::show_create::{Quoting, show_create_table};
-use vaquita_parser::ast::{Name, SetPassword, UserSpec};
+use vaquita_parser::ast::{Flush, FlushWhat, Name, SetPassword, UserSpec};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind, place_of_definer};
 use vaquita_storage::{CommitNote, LogBuffer, Transaction, Xid};
+use vaquita_types::charset::{Charset, CollationId, charset};
 use vaquita_types::errno::ER_GTID_NEXT_TYPE_UNDEFINED_GTID;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result};
@@ -69,7 +70,7 @@ impl Session {
 
     /// The text of the statement that begins, if the log may have it.
     pub(super) fn note_text(&mut self, sql: &[u8], kind: StatementKind) {
-        let is_told = kind.facts().changes_shared_schema || self.env.settings.log.rows_query;
+        let is_told = kind.facts().changes_shared_schema || maintains(kind) || self.env.settings.log.rows_query;
         self.logging.text = (is_told && self.log().is_some()).then(|| sql.into());
     }
 
@@ -85,11 +86,31 @@ impl Session {
                 plan.connection_collation.0,
                 settings.run.server_collation.0,
             ],
+            utf8mb4_collation: plan.utf8mb4_collation.0,
             auto_increment: settings.auto_increment,
             autocommit: settings.autocommit,
             foreign_key_checks: settings.run.foreign_key_checks,
             unique_checks: settings.log.unique_checks,
             time_zone: of_statement.then(|| registry().of(Var::TimeZone).show(&settings.of(Var::TimeZone))),
+        }
+    }
+
+    /// A text as the client has sent it or would have, and the number of its charset. Introducers mean the client's bytes.
+    fn as_sent<'t>(&self, text: &'t [u8]) -> (Cow<'t, [u8]>, u16) {
+        let utf8 = charset(CollationId::UTF8MB4_BIN);
+        match self.env.settings.plan.client_charset {
+            Some(client) => {
+                let sent = utf8.convert(client, text).bytes;
+                match client.convert(utf8, &sent).bytes == text {
+                    true => (sent, client.default_collation.0),
+                    // It names what the client's charset has no characters for.
+                    false => (Cow::Borrowed(text), utf8.default_collation.0),
+                }
+            }
+            None => {
+                let name = registry().of(Var::CharacterSetClient).show(&self.env.settings.of(Var::CharacterSetClient));
+                (Cow::Borrowed(text), Charset::by_name(&name).unwrap_or(utf8).default_collation.0)
+            }
         }
     }
 
@@ -181,6 +202,7 @@ impl Session {
         self.logging.is_quiet = false;
         created?;
         self.begin_applying()?;
+        let sql = &self.client_text(sql).into_owned();
         let server = self.server.clone();
         match server.open_log().filter(|_| self.env.settings.log.on) {
             Some(log) => {
@@ -193,8 +215,10 @@ impl Session {
     }
 
     fn tell_created(&self, log: &dyn CommitLog, txn: &mut Transaction, database: &str, sql: &[u8]) -> Result<()> {
-        let context = self.logged_context(true);
-        let text = [sql, START_TRANSACTION].concat();
+        let (sql, charset) = self.as_sent(sql);
+        let mut context = self.logged_context(true);
+        context.charsets[0] = charset;
+        let text = [&sql[..], START_TRANSACTION].concat();
         let query = LoggedQuery { context: &context, database, text: &text, changed: &[database.to_string()], invoker: None };
         log.query(txn, &query)
     }
@@ -275,13 +299,15 @@ impl Session {
         let mut told = LogBuffer::default();
         let server = self.server.clone();
         let Some(log) = server.open_log() else { return Ok(told) };
-        let (context, next) = (self.logged_context(true), self.next_gtid());
+        let (mut context, next) = (self.logged_context(true), self.next_gtid());
+        let (text, charset) = self.as_sent(text);
+        context.charsets[0] = charset;
         let database = self.env.database();
         let own = self.access.definer(None)?;
         let query = LoggedQuery {
             context: &context,
             database: database.as_deref().unwrap_or_default(),
-            text,
+            text: &text,
             changed,
             invoker: with_invoker.then_some((&own.user, &own.host)),
         };
@@ -395,9 +421,26 @@ impl FillLog for CreatedTable<'_> {
     }
 }
 
+/// Statements that change no definition, and that replicas carry out all the same.
+fn maintains(kind: StatementKind) -> bool {
+    use StatementKind::{Analyze, Flush, FlushPrivileges, FlushTables, Optimize, Repair};
+    matches!(kind, Analyze | Optimize | Repair | Flush | FlushPrivileges | FlushTables)
+}
+
 /// The log has the statement's text.
-fn is_logged(ast: &Ast) -> bool {
-    let facts = StatementKind::of(ast).facts();
+pub(super) fn is_logged(ast: &Ast) -> bool {
+    let kind = StatementKind::of(ast);
+    if maintains(kind) {
+        // What turns to the next file of a log is this server's own business.
+        let rotates = |options: &[String]| options.iter().any(|option| matches!(&option[..], "LOGS" | "BINARY LOGS"));
+        return match ast {
+            Ast::TableMaintenance(maintenance) => !maintenance.no_binlog,
+            Ast::Flush(Flush { no_binlog, what: FlushWhat::Options(options) }) => !no_binlog && !rotates(options),
+            Ast::Flush(flush) => !flush.no_binlog,
+            _ => false,
+        };
+    }
+    let facts = kind.facts();
     // A table that is made of a query is told with its rows.
     let is_filled = matches!(ast, Ast::CreateTable(create) if create.select.is_some() || create.temporary);
     facts.changes_shared_schema && facts.class != Class::Account && !is_filled

@@ -12,6 +12,7 @@ mod account_statements;
 mod admission;
 mod apply;
 mod apply_subject;
+mod binlog_statement;
 mod event;
 mod exchange;
 mod execute;
@@ -51,6 +52,7 @@ use crate::accounts::AccountRecord;
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, Request, Status};
 use crate::clients::Client;
 use crate::counters::Counter;
+use crate::replication::LoggedEvents;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::{Environment, Tls};
@@ -59,7 +61,6 @@ use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
-pub use apply::EachChange;
 pub use apply_subject::Subject;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
@@ -84,6 +85,8 @@ pub struct Session {
     /// Written by the commit of the statement that runs, if an applier runs it.
     note: Option<Arc<CommitNote>>,
     logging: logging::Logging,
+    /// What BINLOG statements have said so far.
+    logged_events: Option<Box<dyn LoggedEvents>>,
 }
 
 /// What a client may do beyond what its account may.
@@ -134,6 +137,7 @@ impl Session {
             event: observed::RunningEvent::default(),
             note: None,
             logging: logging::Logging::default(),
+            logged_events: None,
         }
     }
 

@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
-use super::logging::CreatedTable;
+use super::logging::{CreatedTable, is_logged};
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use crate::answer::Flow;
@@ -34,7 +34,7 @@ impl Session {
         if let Err(error) = self.admit_kind(StatementKind::of(ast)) {
             return self.fail(&error, exchange);
         }
-        if StatementKind::of(ast).facts().changes_shared_schema
+        if (StatementKind::of(ast).facts().changes_shared_schema || is_logged(ast))
             && let Some(flow) = self.pass_over(exchange)
         {
             return flow;
@@ -90,6 +90,7 @@ impl Session {
             Ast::Execute { name, using } => return self.execute_named(name, using, exchange),
             Ast::Deallocate(name) => self.deallocate(name),
             Ast::Handler(handler) => return self.handler(handler, exchange),
+            Ast::Binlog(events) => return self.binlog_statement(events, exchange),
             Ast::LoadData(load) => return self.load_data(load, exchange),
             Ast::CreateTable(create) if create.temporary && create.select.is_some() => {
                 return self.create_temporary_from(create, exchange);
@@ -148,6 +149,12 @@ impl Session {
 
     /// DDL, which mostly commits what is open and then runs by itself. `None`: the statement is no DDL.
     fn ddl(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Option<Result<Done>> {
+        let done = self.admitted_ddl(ast, exchange);
+        self.locked.leave();
+        done
+    }
+
+    fn admitted_ddl(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Option<Result<Done>> {
         let facts = StatementKind::of(ast).facts();
         if facts.class != Class::Ddl {
             return None;

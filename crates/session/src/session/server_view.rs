@@ -25,7 +25,7 @@ use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
 use crate::state::locked_tables::LockedTables;
 use crate::state::transaction::InnerSavepoints;
-use crate::table_locks::SessionLock;
+use crate::table_locks::{Asker, SessionLock};
 use crate::variables::{registry, zone};
 
 /// The server as one session sees it.
@@ -105,6 +105,10 @@ impl ServerInfo for ServerView<'_> {
 
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         session_locks(self.server)
+    }
+
+    fn is_locked_by_others(&self, database: &str, table: &str, write: bool) -> bool {
+        self.locked.is_locked_by_others((database, table), write)
     }
 
     fn statement_events(&self) -> Option<&dyn StatementEvents> {
@@ -257,13 +261,24 @@ fn session_locks(server: &Server) -> Vec<SessionLockInfo> {
                 duration: "TRANSACTION",
                 ..lock(session, "TABLE", if write { "SHARED_NO_READ_WRITE" } else { "SHARED_READ_ONLY" })
             }),
-            SessionLock::Wanted { table: (database, name), write } => out.push(SessionLockInfo {
-                database: Some(database),
-                name: Some(name),
-                duration: "TRANSACTION",
-                granted: false,
-                ..lock(session, "TABLE", if write { "SHARED_WRITE" } else { "SHARED_READ" })
-            }),
+            SessionLock::Wanted(wanted) => {
+                let kind = match (wanted.asker, wanted.write) {
+                    (Asker::Replacer, _) => "EXCLUSIVE",
+                    (Asker::Ddl, _) => "SHARED_UPGRADABLE",
+                    (Asker::LockTables, true) => "SHARED_NO_READ_WRITE",
+                    (Asker::LockTables, false) => "SHARED_READ_ONLY",
+                    (Asker::Statement { .. }, true) => "SHARED_WRITE",
+                    (Asker::Statement { .. }, false) => "SHARED_READ",
+                };
+                let (database, name) = wanted.table;
+                out.push(SessionLockInfo {
+                    database: Some(database),
+                    name: Some(name),
+                    duration: "TRANSACTION",
+                    granted: false,
+                    ..lock(session, "TABLE", kind)
+                });
+            }
         }
     }
     for (session, name, granted) in server.user_locks.list() {

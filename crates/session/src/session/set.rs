@@ -5,6 +5,7 @@
 
 use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::data_type::meant_collate;
 use vaquita_plan::env::{Env, Level};
 use vaquita_plan::params::type_of_parameter;
 use vaquita_plan::uses::UseList;
@@ -89,7 +90,11 @@ impl Session {
                 };
                 out.push(self.set_rules().check(def, *scope, given)?);
             }
-            SetItem::Names { charset, collate } => out.push(Assignment::Names(names(charset.as_deref(), collate.as_deref())?)),
+            SetItem::Names { charset, collate } => out.push(Assignment::Names(names(
+                charset.as_deref(),
+                collate.as_deref(),
+                self.env.settings.plan.utf8mb4_collation,
+            )?)),
             SetItem::Charset(name) => out.push(Assignment::Charset(client_charset(name.as_deref())?)),
             SetItem::Transaction { scope, isolation, access_mode } => {
                 out.extend(self.set_rules().check_transaction(*scope, *isolation, *access_mode)?)
@@ -445,8 +450,9 @@ fn isolation_name(level: ast::Isolation) -> &'static str {
 }
 
 /// The collation of SET NAMES.
-pub(super) fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collation> {
+pub(super) fn names(charset: Option<&str>, collate: Option<&str>, utf8mb4: CollationId) -> Result<&'static Collation> {
     let charset = client_charset(charset)?;
+    let collate = meant_collate(Some(charset.name), collate, utf8mb4);
     let Some(name) = collate else { return Ok(vaquita_types::charset::collation(charset.default_collation)) };
     let collation =
         Collation::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&name]))?;

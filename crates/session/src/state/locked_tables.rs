@@ -22,6 +22,8 @@ pub struct LockedTables {
     temporary: usize,
     /// Successful calls that `TableLocks::unlock` gives back.
     holds: usize,
+    /// DDL runs that tables are kept for.
+    replaces: bool,
 }
 
 impl LockedTables {
@@ -33,6 +35,7 @@ impl LockedTables {
             tables: Vec::new(),
             temporary: 0,
             holds: 0,
+            replaces: false,
         }
     }
 
@@ -104,6 +107,32 @@ impl LockedTables {
 
     /// Before a statement uses tables: they must be free, and under LOCK TABLES ours.
     pub fn admit(&self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+        self.check_own(wanted)?;
+        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+    }
+
+    /// The same before DDL; `leave` follows.
+    pub fn admit_ddl(&mut self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+        self.check_own(wanted)?;
+        let mut replaces = false;
+        self.patiently(wait, |locks, id, patience| locks.admit_ddl(id, wanted, patience).map(|kept| replaces = kept))?;
+        self.replaces = replaces;
+        Ok(())
+    }
+
+    pub fn leave(&mut self) {
+        if std::mem::take(&mut self.replaces) {
+            self.all().leave(self.client.id);
+        }
+    }
+
+    /// Another session has locked the table.
+    #[inline]
+    pub fn is_locked_by_others(&self, table: (&str, &str), write: bool) -> bool {
+        self.all().is_locked(self.client.id, table, write)
+    }
+
+    fn check_own(&self, wanted: &[Wanted]) -> Result<()> {
         if wanted.iter().any(|w| w.write) {
             self.refuse_under_own_read_lock()?;
         }
@@ -116,7 +145,7 @@ impl LockedTables {
                 return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1]));
             }
         }
-        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+        Ok(())
     }
 
     /// As `admit`, inside a function or a trigger, whose tables LOCK TABLES of its caller's need not name.

@@ -7,10 +7,11 @@ use vaquita_exec::ddl::options::known_engine;
 use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET,
-    ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_COLLATION, ER_WARN_DEPRECATED_SQLMODE,
-    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION,
-    ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, ER_INVALID_DEFAULT_UTF8MB4_COLLATION, ER_SQL_MODE_MERGED,
+    ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE, ER_UNKNOWN_TIME_ZONE,
+    ER_WARN_DEPRECATED_COLLATION, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WARN_DEPRECATED_WITH_NOTE,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::temporal::TimeZone;
@@ -53,6 +54,13 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
                 _ => None,
             };
             Ok(Checked { value: collation.name.into(), warning })
+        }
+        (_, Some(Var::DefaultCollationForUtf8mb4)) => {
+            let collation = collation_of(given, def)?;
+            if !matches!(collation.name, "utf8mb4_0900_ai_ci" | "utf8mb4_general_ci") {
+                return Err(Error::new(&ER_INVALID_DEFAULT_UTF8MB4_COLLATION, &[&collation.name]));
+            }
+            Ok(Checked { value: collation.name.into(), warning: Some(deprecated_update(def)) })
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (_, Some(Var::LcTimeNames)) => check_locale(def, given),

@@ -73,6 +73,7 @@ live! {
     ConnectTimeout "connect_timeout" AsValue, "Seconds that the server waits for each answer of a client that logs in.";
     CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";
     Datadir "datadir" AsValue, "Where the data lives; created if it does not exist.";
+    DefaultCollationForUtf8mb4 "default_collation_for_utf8mb4" ForPlans(|s, v| s.utf8mb4_collation = Collation::by_name(word(v)).map_or(s.utf8mb4_collation, |c| c.id)), "The collation of utf8mb4 where none is named: utf8mb4_0900_ai_ci, or utf8mb4_general_ci as in MySQL 5.7 and MariaDB.";
     DefaultStorageEngine "default_storage_engine" ForRuns(|s, v| s.engine = word(v).to_string().into()), "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
     DefaultTmpStorageEngine "default_tmp_storage_engine" ForRuns(|s, v| s.temporary_engine = word(v).to_string().into()), "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
@@ -203,6 +204,10 @@ tls_version\tG\tString\tR\t\t\t1\tTLSv1.2,TLSv1.3\t
 admin_tls_version\tG\tString\tR\t\t\t1\tTLSv1.2,TLSv1.3\t
 license\tG\tString\tR\t\t\t1\tApache-2.0\t
 gtid_mode\tG\tEnumeration\tD\t\t\t1\tON\tOFF|OFF_PERMISSIVE|ON_PERMISSIVE|ON
+gtid_domain_id\tG\tInteger\tR\t0\t4294967295\t1\t0\t
+gtid_binlog_pos\tG\tString\tR\t\t\t1\t\t
+gtid_binlog_state\tG\tString\tR\t\t\t1\t\t
+gtid_current_pos\tG\tString\tR\t\t\t1\t\t
 gtid_executed\tG\tString\tR\t\t\t1\t\t
 enforce_gtid_consistency\tG\tEnumeration\tD\t\t\t1\tON\tOFF|ON|WARN
 binlog_format\tB\tEnumeration\tD\t\t\t1\tROW\tMIXED|STATEMENT|ROW

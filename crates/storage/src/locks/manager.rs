@@ -356,6 +356,10 @@ impl LockManager {
         self.release_slot(&mut shard, slot, owner);
     }
 
+    pub fn unlock_table(&self, owner: u64, held: &mut HeldLocks, table: TableId) {
+        self.unlock_key(owner, held, 0, &table_key(table));
+    }
+
     /// Gives back everything, at the end of the transaction.
     pub fn release_all(&self, owner: u64, held: &mut HeldLocks) {
         for name in held.slots.drain(..) {

@@ -557,6 +557,20 @@ impl Transaction {
         Ok(())
     }
 
+    /// The lock of the table that this transaction has.
+    #[inline]
+    pub fn table_lock(&self, table: TableId) -> Option<LockMode> {
+        self.tables.iter().find(|(t, _)| *t == table).map(|(_, mode)| *mode)
+    }
+
+    /// A table that was locked just now, under whose lock nothing was done.
+    pub fn give_back_table(&mut self, table: TableId) {
+        self.tables.retain(|(t, _)| *t != table);
+        if let Some(owner) = &self.owner {
+            self.store.locks().unlock_table(owner.id, &mut self.held, table);
+        }
+    }
+
     /// Makes this transaction somebody that can hold locks and is listed.
     fn owner(&mut self) {
         if self.owner.is_none() {

@@ -74,7 +74,7 @@ impl Json {
                 out.extend_from_slice(b"base64:type");
                 write_u64(out, protocol_type(o.0));
                 out.push(b':');
-                write_base64(&o.1, out);
+                crate::base64::encode(&o.1, out);
             }
             other => other.write_text(out),
         }
@@ -176,17 +176,6 @@ fn protocol_type(kind: TypeKind) -> u64 {
         TypeKind::Binary => 254,
         TypeKind::Geometry => 255,
         _ => 15,
-    }
-}
-
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0u32, |n, b| n << 8 | *b as u32) << (8 * (3 - group.len()));
-        for i in 0..4 {
-            let digit = ALPHABET[(bits >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= group.len() { digit } else { b'=' });
-        }
     }
 }
 

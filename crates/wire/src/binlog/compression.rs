@@ -5,7 +5,7 @@
 //! longest event is held. MariaDB writes a byte (the highest bit, the algorithm in three, the count of the bytes of the length in three),
 //! the length from its highest byte on, and a zlib stream.
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::error::{BinlogError, Result};
@@ -133,6 +133,23 @@ pub fn inflate_event(data: &[u8]) -> Result<Vec<u8>> {
     inflate(bytes.rest(), len, true)
 }
 
+/// Appends what `inflate_event` reads.
+pub fn deflate_event(content: &[u8], out: &mut Vec<u8>) {
+    const HEAD: u8 = 0x80 | 4;
+    out.push(HEAD);
+    out.extend_from_slice(&(content.len() as u32).to_be_bytes());
+    let mut deflate = Compress::new(Compression::default(), true);
+    let mut taken = 0;
+    loop {
+        out.reserve(PIECE_BYTES.min(content.len() / 2 + 64));
+        let done = deflate.compress_vec(content.get(taken..).unwrap_or_default(), out, FlushCompress::Finish);
+        taken = deflate.total_in() as usize;
+        if !matches!(done, Ok(Status::Ok | Status::BufError)) {
+            return;
+        }
+    }
+}
+
 /// What a value of a MariaDB column with the attribute COMPRESSED holds: a byte (the algorithm, a bit for no header, the count of
 /// bytes of the length), the length, and the stream.
 pub fn inflate_value(data: &[u8]) -> Result<Vec<u8>> {
@@ -167,5 +184,21 @@ fn inflate(content: &[u8], len: u64, zlib_header: bool) -> Result<Vec<u8>> {
     match inflate.decompress(content, &mut out, FlushDecompress::Finish) {
         Ok(Status::StreamEnd) if inflate.total_out() == len => Ok(out),
         _ => Err(MALFORMED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_back() {
+        for content in
+            [Vec::new(), b"x".to_vec(), b"abc".repeat(100_000), (0..200_000u32).map(|n| ((n * n) >> 7) as u8).collect()]
+        {
+            let mut out = vec![7];
+            deflate_event(&content, &mut out);
+            assert_eq!(inflate_event(&out[1..]).unwrap(), content);
+        }
     }
 }

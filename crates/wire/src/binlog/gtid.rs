@@ -195,6 +195,7 @@ impl<'a> MariaGtidEvent<'a> {
     pub const STANDALONE: u8 = 1;
     const GROUP_COMMIT_ID: u8 = 2;
     pub const TRANSACTIONAL: u8 = 4;
+    pub const ALLOW_PARALLEL: u8 = 8;
     pub const DDL: u8 = 32;
     pub const PREPARED_XA: u8 = 64;
     pub const COMPLETED_XA: u8 = 128;
@@ -225,7 +226,30 @@ impl<'a> MariaGtidEvent<'a> {
         let alter_sequence = if ends_alter { Some(bytes.u64()?) } else { None };
         Ok(MariaGtidEvent { gtid, flags, flags_extra, commit_id, xid, alter_sequence })
     }
+
+    /// Without what ALTER in two phases needs.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        put_u64(out, self.gtid.sequence);
+        put_u32(out, self.gtid.domain);
+        let with = |flags: u8, flag: u8, on: bool| if on { flags | flag } else { flags & !flag };
+        out.push(with(self.flags, Self::GROUP_COMMIT_ID, self.commit_id.is_some()));
+        if let Some(id) = self.commit_id {
+            put_u64(out, id);
+        }
+        if let Some(XaId { format, global, branch }) = self.xid {
+            put_u32(out, format);
+            out.extend_from_slice(&[global.len() as u8, branch.len() as u8]);
+            out.extend_from_slice(global);
+            out.extend_from_slice(branch);
+        }
+        let len = (out.len() - start).max(MARIA_GTID_BYTES_MIN);
+        out.resize(start + len, 0);
+    }
 }
+
+/// What is shorter is filled with zeros.
+const MARIA_GTID_BYTES_MIN: usize = 19;
 
 /// MariaDB's GTID_LIST_EVENT: the last transaction of each domain and server before this file.
 pub fn decode_maria_gtid_list(data: &[u8]) -> Result<Vec<MariaGtid>> {
@@ -237,4 +261,14 @@ pub fn decode_maria_gtid_list(data: &[u8]) -> Result<Vec<MariaGtid>> {
         return Err(BinlogError::Malformed("list of GTIDs"));
     }
     (0..count).map(|_| Ok(MariaGtid { domain: bytes.u32()?, server: bytes.u32()?, sequence: bytes.u64()? })).collect()
+}
+
+/// Without flags.
+pub fn encode_maria_gtid_list(list: &[MariaGtid], out: &mut Vec<u8>) {
+    put_u32(out, list.len() as u32);
+    for gtid in list {
+        put_u32(out, gtid.domain);
+        put_u32(out, gtid.server);
+        put_u64(out, gtid.sequence);
+    }
 }

@@ -139,7 +139,7 @@ impl<'a> StatusVar<'a> {
         }))
     }
 
-    /// Those that a MySQL of this time writes.
+    /// Those that a MySQL of this time writes, and MariaDB's `HrNow`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let number = |out: &mut Vec<u8>, code: u8, n: u64, bytes: usize| {
             out.push(code);
@@ -190,9 +190,12 @@ impl<'a> StatusVar<'a> {
             StatusVar::RequirePrimaryKey(on) => number(out, 19, on.into(), 1),
             StatusVar::DefaultTableEncryption(on) => number(out, 20, on.into(), 1),
             StatusVar::NativeForeignKeys(on) => number(out, 21, on.into(), 1),
+            StatusVar::HrNow(n) => {
+                out.push(128);
+                put_u24(out, n);
+            }
             StatusVar::CatalogNul(_)
             | StatusVar::MasterDataWritten(_)
-            | StatusVar::HrNow(_)
             | StatusVar::Xid(_)
             | StatusVar::GtidFlags { .. }
             | StatusVar::CharsetCollations(_) => {}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use vaquita_types::Value;
 
-use super::compression::inflate_event;
+use super::compression::{deflate_event, inflate_event};
 use super::error::{BinlogError, Result};
 use super::header::event_type;
 use super::json_diff::JsonDiff;
@@ -95,7 +95,7 @@ fn shape(code: u8) -> Option<(RowsKind, bool, bool)> {
     })
 }
 
-pub(super) fn is_rows_event(code: u8) -> bool {
+pub fn is_rows_event(code: u8) -> bool {
     shape(code).is_some()
 }
 
@@ -182,6 +182,31 @@ impl<'a> Rows<'a> {
             }
         }
         Ok(())
+    }
+
+    /// As version 1; rows that are `compressed` make one of MariaDB's compressed events, which has a type of its own (`v1_code`).
+    pub fn encode_v1(&self, compressed: bool, out: &mut Vec<u8>) {
+        put_table_id(out, self.table.id);
+        put_u16(out, self.flags);
+        put_lenenc_int(out, self.table.columns.len() as u64);
+        out.extend_from_slice(&self.columns_before);
+        out.extend_from_slice(&self.columns_after);
+        match compressed {
+            true => deflate_event(&self.data, out),
+            false => out.extend_from_slice(&self.data),
+        }
+    }
+
+    pub fn v1_code(&self, compressed: bool) -> u8 {
+        use event_type::*;
+        match (self.kind, compressed) {
+            (RowsKind::Write, false) => WRITE_ROWS_V1,
+            (RowsKind::Update, false) => UPDATE_ROWS_V1,
+            (RowsKind::Delete, false) => DELETE_ROWS_V1,
+            (RowsKind::Write, true) => MARIA_WRITE_ROWS_COMPRESSED_V1,
+            (RowsKind::Update, true) => MARIA_UPDATE_ROWS_COMPRESSED_V1,
+            (RowsKind::Delete, true) => MARIA_DELETE_ROWS_COMPRESSED_V1,
+        }
     }
 
     /// As version 2, without further data.

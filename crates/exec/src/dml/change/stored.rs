@@ -6,6 +6,7 @@ use std::sync::Arc;
 use vaquita_plan::env::Level;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::errno::ER_ILLEGAL_HA;
+use vaquita_types::schema::{ForeignKeyDef, ReferentialAction};
 use vaquita_types::{Error, Result, Value};
 
 use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error, is_of_cascade};
@@ -44,6 +45,21 @@ impl<'a> StoredRows<'a> {
     /// Whoever asked for the changes has seen to foreign keys.
     pub fn leave_foreign_keys(&mut self) {
         self.keyed = false;
+    }
+
+    /// Whether a change of rows changes rows of others by a foreign key, or is made by one.
+    pub fn has_cascades(&self) -> Result<bool> {
+        if !self.keyed {
+            return Ok(false);
+        }
+        let acts = |key: &ForeignKeyDef| {
+            [key.on_delete, key.on_update]
+                .iter()
+                .any(|action| matches!(action, ReferentialAction::Cascade | ReferentialAction::SetNull))
+        };
+        let links = self.links()?;
+        let to_children = links.children.iter().filter_map(|to| to.child.def.foreign_keys.get(to.key)).any(acts);
+        Ok(to_children || self.table.def.foreign_keys.iter().any(acts))
     }
 
     /// Where a row is stored: the table, or its partition.

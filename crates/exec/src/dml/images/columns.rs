@@ -9,6 +9,7 @@
 //! | the same, of the same size | nothing is asked |
 //! | ours holds all of the source's values | ALL_NON_LOSSY |
 //! | ours is smaller | ALL_LOSSY |
+//! | a text where ours is JSON: MariaDB's JSON is LONGTEXT | nothing is asked |
 //! | not of one family (numbers; texts and bytes) | never |
 
 use std::fmt::Write;
@@ -114,6 +115,14 @@ fn map_column(n: usize, position: usize, column: &SourceColumn, def: &TableDef, 
     if !column.charset_is_told && to.is_bytes() && from.is_bytes() {
         from.collation = to.collation;
         from.kind = as_text_or_bytes(from.kind, to.is_text());
+    }
+    let is_document = to.kind == TypeKind::Json && from.kind != TypeKind::Json && from.is_bytes() && from.is_blob();
+    if is_document && (!column.charset_is_told || from.is_text()) {
+        // MariaDB's JSON is LONGTEXT.
+        if !from.is_text() {
+            (from.kind, from.collation) = (TypeKind::LongText, CollationId::UTF8MB4_BIN);
+        }
+        return Ok(Mapped { position, from, how: How::Store });
     }
     let how = if !column.sign_is_told && to.unsigned && from.is_integer() && to.kind == from.kind {
         Some(How::Unsigned(integer_bytes(from.kind) * 8))

@@ -54,9 +54,18 @@ pub struct SourceTable {
 pub struct ImageRules {
     /// `replica_exec_mode=IDEMPOTENT`: a row that is there is replaced, one that is not there is left.
     pub idempotent: bool,
+    /// `replica_exec_mode=CONVERGENT`: as IDEMPOTENT, and a row that is changed and not there comes.
+    pub convergent: bool,
     pub conversions: Conversions,
     /// The source has logged what its cascades did: foreign keys neither act nor are looked at.
     pub cascades_are_logged: bool,
+}
+
+impl ImageRules {
+    /// A row that is in the way goes.
+    fn replaces(self) -> bool {
+        self.idempotent || self.convergent
+    }
 }
 
 /// The table of a statement's images.
@@ -84,7 +93,8 @@ impl<'a> Images<'a> {
     /// Error 13146 if a column of the source cannot be stored here.
     pub fn new(statement: &'a Execution<'a>, table: &'a Table, source: &'a SourceTable, rules: ImageRules) -> Result<Images<'a>> {
         let mut rows = StoredRows::within(statement, table, None)?;
-        if rules.cascades_are_logged {
+        // Rows that converge meet parents and children of another time. Tables with cascades were copied at one time.
+        if rules.cascades_are_logged || rules.convergent && !rows.has_cascades()? {
             rows.leave_foreign_keys();
         }
         Ok(Images {
@@ -114,7 +124,7 @@ impl<'a> Images<'a> {
         loop {
             match self.rows.insert(&row)? {
                 Written::Done | Written::Skipped => break,
-                Written::Duplicate(duplicate) if self.rules.idempotent => {
+                Written::Duplicate(duplicate) if self.rules.replaces() => {
                     if let Some(old) = self.rows.lock_existing(&duplicate)? {
                         self.rows.delete_row(&duplicate.clustered_key, &old)?;
                     }
@@ -128,12 +138,15 @@ impl<'a> Images<'a> {
     fn delete(&mut self, before: &ImageRow) -> Result<()> {
         match self.find(before)? {
             Some((key, old)) => self.rows.delete_row(&key, &old),
+            None if self.rules.convergent => Ok(()),
             None => self.missing(),
         }
     }
 
     fn update(&mut self, before: &ImageRow, after: &ImageRow) -> Result<()> {
-        let Some((key, old)) = self.find(before)? else { return self.missing() };
+        let Some((key, old)) = self.find(before)? else {
+            return if self.rules.convergent && self.is_whole(after) { self.insert(after) } else { self.missing() };
+        };
         let mut new = old.clone();
         self.fill(&mut new, after, Some(&old))?;
         if self.values.generates() {
@@ -145,7 +158,7 @@ impl<'a> Images<'a> {
         loop {
             match self.rows.update(&key, &old, &new)? {
                 Written::Done | Written::Skipped => break,
-                Written::Duplicate(duplicate) if self.rules.idempotent && duplicate.clustered_key != key => {
+                Written::Duplicate(duplicate) if self.rules.replaces() && duplicate.clustered_key != key => {
                     if let Some(other) = self.rows.lock_existing(&duplicate)? {
                         self.rows.delete_row(&duplicate.clustered_key, &other)?;
                     }
@@ -171,6 +184,17 @@ impl<'a> Images<'a> {
         }
         let Some(search) = &mut self.search else { return Ok(None) };
         search.find(self.statement, self.table, &mut self.rows, &wanted)
+    }
+
+    /// The image has every column that a row has here, and no changes of documents.
+    fn is_whole(&self, image: &ImageRow) -> bool {
+        let mut given = vec![false; self.table.def.columns.len()];
+        for (mapped, cell) in self.columns.iter().zip(image) {
+            if let (Some(mapped), Some(Image::Value(_))) = (mapped, cell) {
+                given[mapped.position] = true;
+            }
+        }
+        self.table.def.columns.iter().zip(given).all(|(column, given)| given || column.generated.is_some())
     }
 
     /// Error 1032, or nothing if the replica is told to go on.

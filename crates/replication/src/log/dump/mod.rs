@@ -12,6 +12,7 @@
 //! Events are sent as they are in the log, with their checksums; those made for the replica have one where the log's have. A replica that does not
 //! say that it knows checksums gets none of a log that has them. Texts and order of the errors are those of MySQL 9.7.
 
+pub mod maria;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -23,9 +24,11 @@ use vaquita_types::gtid::{GtidSet, Uuid};
 use vaquita_types::{Error, Result};
 use vaquita_wire::binlog::header::{self, CHECKSUM_BYTES, HEADER_BYTES, flags};
 use vaquita_wire::binlog::{Header, Heartbeat, Rotate, event_type};
+use vaquita_wire::codec::Bytes;
 
 use super::source::LogSource;
-use super::{FIRST_POS, LogEvent, Place};
+use super::{FIRST_POS, LogEvent, Place, Servers};
+use maria::{Dialect, MariaRequest, Position};
 use start::{Start, contains};
 
 /// How long a dump that waits does not look whether it is to end.
@@ -34,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const ERROR_BYTES_MAX: usize = 511;
 const END_POSITION_AT: usize = 13;
 const FLAGS_AT: usize = 17;
+const LENGTH_AT: usize = 9;
 /// Behind the header: the version of the log and of the server.
 const CREATED_AT: usize = HEADER_BYTES + 2 + 50;
 
@@ -58,6 +62,8 @@ pub struct DumpRequest {
     /// At the end it waits for more.
     pub waits: bool,
     pub heartbeat_v2: bool,
+    /// The reader is a MariaDB.
+    pub maria: Option<MariaRequest>,
 }
 
 /// `@source_binlog_checksum`
@@ -164,6 +170,8 @@ pub fn dump(log: &dyn LogSource, request: &DumpRequest, terms: &DumpTerms, peer:
         sums: terms.checksum == ReplicaChecksum::Crc32,
         skipped: false,
         sent: Instant::now(),
+        dialect: request.maria.as_ref().map(|maria| Dialect::new(maria.annotates)),
+        counted: Position(start.place.pos),
     };
     let ended = dump.run(&start);
     dump.peer.state(ENDING);
@@ -200,6 +208,9 @@ struct Dump<'d> {
     skipped: bool,
     /// When the last packet was.
     sent: Instant,
+    dialect: Option<Dialect>,
+    /// Where a replica of MariaDB takes itself to be.
+    counted: Position,
 }
 
 impl Dump<'_> {
@@ -207,8 +218,17 @@ impl Dump<'_> {
         self.peer.reads(self.file);
         self.peer.state(SENDING);
         self.rotate(start.place.pos)?;
+        if let Some(dialect) = &mut self.dialect {
+            dialect.begin_file(start.servers.clone());
+        }
         if start.place.pos > FIRST_POS {
             self.format_of_file()?;
+            if self.request.maria.as_ref().is_some_and(|maria| maria.state.is_some()) {
+                self.list(&start.servers, start.place.pos, 0)?;
+            }
+        }
+        if self.is_until_reached() {
+            return self.until_reached();
         }
         let mut cursor = self.log.reader(start.place).or_else(|_| fatal(CUT))?;
         self.position = start.place.pos;
@@ -243,7 +263,10 @@ impl Dump<'_> {
             self.position = event.start.pos + (event.bytes.len() + sum) as u64;
             return self.format(event, false, std::mem::take(begins_known));
         }
-        self.check_name(code, event)?;
+        // A MariaDB knows transactions by their numbers, whatever they are called here.
+        if self.dialect.is_none() {
+            self.check_name(code, event)?;
+        }
         if let (Some(known), Some(gtid)) = (&self.request.known, event.gtid)
             && contains(known, gtid)
         {
@@ -258,11 +281,72 @@ impl Dump<'_> {
             self.heartbeat()?;
         }
         self.position = event.start.pos + (event.bytes.len() + sum) as u64;
+        if self.dialect.is_some() {
+            self.for_mariadb(event)?;
+        }
         if code == event_type::ROTATE {
             let rotate = event.bytes.get(HEADER_BYTES..).and_then(|data| Rotate::decode(data).ok());
             self.next_name = rotate.map(|rotate| String::from_utf8_lossy(rotate.file).into_owned());
         }
-        self.send(event.bytes, event.checksum)
+        if self.dialect.is_some() { Ok(()) } else { self.send(event.bytes, event.checksum) }
+    }
+
+    /// Sends what an event is to a MariaDB.
+    fn for_mariadb(&mut self, event: &LogEvent<'_>) -> Step {
+        let Some(mut dialect) = self.dialect.take() else { return Ok(()) };
+        let sent = of_log(dialect.event(event.bytes, event.checksum)).and_then(|as_it_is| {
+            let sum = if event.checksum { CHECKSUM_BYTES } else { 0 };
+            let mut rest = &dialect.out[..];
+            while let Some(length) = rest.get(LENGTH_AT..).and_then(|bytes| bytes.first_chunk()) {
+                let (one, others) = rest.split_at_checked(u32::from_le_bytes(*length) as usize - sum).unwrap_or((rest, &[]));
+                self.send(one, event.checksum)?;
+                rest = others;
+            }
+            if as_it_is { self.send(event.bytes, event.checksum) } else { Ok(()) }
+        });
+        let is_between = dialect.is_between();
+        self.dialect = Some(dialect);
+        sent?;
+        if !is_between {
+            return Ok(());
+        }
+        if self.is_until_reached() {
+            return self.until_reached();
+        }
+        // It must not ask for a place that there is not when it comes again. By GTID it does not ask for places.
+        let by_position = self.request.maria.as_ref().is_some_and(|maria| maria.state.is_none());
+        if by_position && self.counted.0 > self.position { self.set_back() } else { Ok(()) }
+    }
+
+    /// A ROTATE sets the position, and wants a format behind it.
+    fn set_back(&mut self) -> Step {
+        let position = self.position;
+        self.rotate(position)?;
+        self.format_of_file()?;
+        self.position = position;
+        Ok(())
+    }
+
+    /// START SLAVE UNTIL: there is nothing more that is wanted.
+    fn is_until_reached(&self) -> bool {
+        let until = self.request.maria.as_ref().and_then(|maria| maria.until.as_ref());
+        let until = until.and_then(|until| until.iter().find(|gtid| gtid.domain == maria::DOMAIN));
+        match (until, &self.dialect) {
+            (Some(until), Some(dialect)) => dialect.is_between() && dialect.last >= until.sequence,
+            _ => false,
+        }
+    }
+
+    fn until_reached(&mut self) -> Step {
+        self.list(&Servers::new(), self.position, maria::UNTIL_REACHED)?;
+        Err(Stop::Peer(DumpStop::Ended))
+    }
+
+    /// The last transactions, for a MariaDB, which takes the position from it.
+    fn list(&mut self, servers: &Servers, position: u64, flags: u32) -> Step {
+        let mut data = Vec::new();
+        Dialect::list(servers, flags, &mut data);
+        self.make(event_type::MARIA_GTID_LIST, position as u32, flags::ARTIFICIAL, &data)
     }
 
     /// Transactions must be named as the mode and the replica want it.
@@ -292,6 +376,10 @@ impl Dump<'_> {
                 None => return fatal(NO_NEXT),
             },
         };
+        if let Some(dialect) = &mut self.dialect {
+            let file = of_log(self.log.files())?.into_iter().find(|file| file.number == start.file);
+            dialect.begin_file(file.map(|file| file.servers).unwrap_or_default());
+        }
         self.file = start.file;
         self.position = start.pos;
         self.peer.reads(self.file);
@@ -316,6 +404,9 @@ impl Dump<'_> {
         if event.checksum && self.terms.checksum == ReplicaChecksum::Unknown {
             return fatal(NO_CHECKSUMS);
         }
+        if self.dialect.is_some() {
+            return self.format_for_mariadb(event, goes_on);
+        }
         // It has a checksum in any case, here if the others have none.
         let sum = if event.checksum { 0 } else { CHECKSUM_BYTES };
         let mut bytes = event.bytes.get(..event.bytes.len().saturating_sub(sum)).unwrap_or_default().to_vec();
@@ -337,6 +428,27 @@ impl Dump<'_> {
         self.send(&bytes, true)
     }
 
+    /// It never counts to the position: it is longer than that of the log.
+    fn format_for_mariadb(&mut self, event: &LogEvent<'_>, goes_on: bool) -> Step {
+        let created =
+            event.bytes.get(CREATED_AT..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let mut data = Vec::new();
+        Dialect::format(if goes_on { 0 } else { created }, event.checksum, &mut data);
+        self.sums = event.checksum;
+        let header = Header {
+            timestamp: event.bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)),
+            event_type: event_type::FORMAT_DESCRIPTION,
+            server_id: self.terms.server_id,
+            length: (HEADER_BYTES + data.len() + CHECKSUM_BYTES) as u32,
+            end_position: 0,
+            flags: 0,
+        };
+        let mut bytes = Vec::with_capacity(header.length as usize);
+        header.encode(&mut bytes);
+        bytes.extend_from_slice(&data);
+        self.send(&bytes, true)
+    }
+
     fn rotate(&mut self, position: u64) -> Step {
         let mut data = Vec::new();
         Rotate { position, file: self.name.as_bytes() }.encode(&mut data);
@@ -347,10 +459,12 @@ impl Dump<'_> {
     fn heartbeat(&mut self) -> Step {
         self.skipped = false;
         let v2 = self.request.heartbeat_v2;
+        // A MariaDB does not go back.
+        let position = if self.dialect.is_some() { self.position.max(self.counted.0) } else { self.position };
         let mut data = Vec::new();
-        Heartbeat { file: self.name.as_bytes(), position: v2.then_some(self.position) }.encode(&mut data);
+        Heartbeat { file: self.name.as_bytes(), position: v2.then_some(position) }.encode(&mut data);
         let code = if v2 { event_type::HEARTBEAT_V2 } else { event_type::HEARTBEAT };
-        self.make(code, self.position as u32, 0, &data)
+        self.make(code, position as u32, 0, &data)
     }
 
     /// An event that is in no log.
@@ -375,8 +489,19 @@ impl Dump<'_> {
         let sum = header::checksum(event).to_le_bytes();
         let sum = if with_sum { &sum[..] } else { &[] };
         self.peer.send(&[OK, event, sum])?;
+        if self.request.maria.is_some() {
+            self.count(event);
+        }
         self.sent = Instant::now();
         Ok(())
+    }
+
+    fn count(&mut self, event: &[u8]) {
+        let Some((head, data)) = event.split_at_checked(HEADER_BYTES) else { return };
+        if let Ok(header) = Header::decode(&mut Bytes::new(head)) {
+            let rotated = Rotate::decode(data).map_or(FIRST_POS, |rotate| rotate.position);
+            self.counted.sent(&header, rotated);
+        }
     }
 
     /// Until there is more.

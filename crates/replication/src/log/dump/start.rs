@@ -4,7 +4,8 @@ use vaquita_session::binary_log::base_name;
 use vaquita_types::gtid::{Gtid, GtidSet};
 
 use super::super::source::LogSource;
-use super::super::{FIRST_POS, LogFile, Place};
+use super::super::{FIRST_POS, LogFile, Place, Servers};
+use super::maria;
 use super::{DumpRequest, DumpTerms, ERROR_BYTES_MAX, Step, fatal, of_log};
 
 const NO_FILE: &str = "Could not find first log file name in binary log index file";
@@ -25,6 +26,8 @@ pub struct Start {
     pub name: String,
     /// The first transaction of the file is one that the replica has: it must not take the file's start for one of the server.
     pub begins_known: bool,
+    /// The last transactions before the file.
+    pub servers: Servers,
 }
 
 impl Start {
@@ -37,6 +40,10 @@ impl Start {
                 "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = {} instead of ON.",
                 terms.gtid_mode
             ));
+        }
+        if let Some(state) = request.maria.as_ref().and_then(|maria| maria.state.as_ref()) {
+            let (file, place) = maria::find(log, state)?;
+            return Ok(Start { place, name: file.name, begins_known: place.pos > FIRST_POS, servers: file.servers });
         }
         let mut begins_known = false;
         let file = match &request.known {
@@ -59,7 +66,7 @@ impl Start {
         match request.position {
             ..FIRST_POS => fatal(BEFORE_FIRST),
             position if position > bytes => fatal(BEHIND_END),
-            _ => Ok(Start { place, name: file.name, begins_known }),
+            _ => Ok(Start { place, name: file.name, begins_known, servers: file.servers }),
         }
     }
 }

@@ -64,7 +64,14 @@ impl MemoryLog {
         *self.end.get_mut().unwrap() = Place { file, pos: 4 };
         let previous = set(&[(1, before)]);
         let name = super::super::file_name(file);
-        self.files.push(LogFile { number: file, name, bytes: 0, previous: previous.clone(), began: file });
+        self.files.push(LogFile {
+            number: file,
+            name,
+            bytes: 0,
+            previous: previous.clone(),
+            began: file,
+            servers: Servers::new(),
+        });
         let mut data = Vec::new();
         let format = FormatDescription {
             server_version: b"8.4.0",
@@ -128,6 +135,10 @@ impl LogSource for &'static MemoryLog {
 
     fn purged(&self) -> Result<GtidSet> {
         Ok(self.purged.clone())
+    }
+
+    fn end_of_transaction(&self, _: u32, _: u64) -> Result<Option<(Place, u32)>> {
+        Ok(None)
     }
 
     fn reader(&self, from: Place) -> Result<Box<dyn EventCursor>> {

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use vaquita_replication::log::dump::maria::{MariaRequest, parse_gtids};
 use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump, dump_error};
 use vaquita_session::binary_log::RunningDump;
 use vaquita_session::clients::Client;
@@ -26,6 +27,9 @@ use super::reply::status_flags;
 use super::transport::Transport;
 use crate::pool::Gate;
 
+/// `@mariadb_slave_capability`: it reads MariaDB's GTIDs.
+const KNOWS_GTIDS: u32 = 4;
+
 /// COM_BINLOG_DUMP or COM_BINLOG_DUMP_GTID, whose privilege has been checked.
 pub struct AskedDump {
     file: Vec<u8>,
@@ -46,16 +50,36 @@ impl AskedDump {
         }
     }
 
-    fn request(&self) -> Result<DumpRequest, Error> {
+    fn request(&self, session: &Session) -> Result<DumpRequest, Error> {
         let known = self.known.as_deref().map(GtidSet::decode).transpose();
+        let maria = self.of_mariadb(session)?;
         Ok(DumpRequest {
             file: self.file.clone(),
             position: self.position,
             known: known.map_err(|_| Error::new(&ER_MALFORMED_GTID_SET_ENCODING, &[]))?,
             // As in MySQL who has no number is no replica.
             waits: self.flags & dump_flags::NON_BLOCK == 0 && self.server_id != 0,
-            heartbeat_v2: self.flags & dump_flags::HEARTBEAT_V2 != 0,
+            heartbeat_v2: maria.is_none() && self.flags & dump_flags::HEARTBEAT_V2 != 0,
+            maria,
         })
+    }
+
+    /// What a replica of MariaDB, or `mariadb-binlog`, has set for its session.
+    fn of_mariadb(&self, session: &Session) -> Result<Option<MariaRequest>, Error> {
+        let text = |name: &str| session.replica_variable([name, name]);
+        let knows_gtids = text("mariadb_slave_capability").and_then(|n| n.parse().ok()).is_some_and(|n: u32| n >= KNOWS_GTIDS);
+        if !knows_gtids {
+            return Ok(None);
+        }
+        let gtids = |name: &str| match text(name).map(|text| parse_gtids(&text)) {
+            Some(None) => {
+                Err(dump_error("Out of memory or malformed slave request when obtaining start position from GTID state"))
+            }
+            Some(gtids) => Ok(gtids),
+            None => Ok(None),
+        };
+        let annotates = self.flags & dump_flags::MARIA_ANNOTATES != 0;
+        Ok(Some(MariaRequest { state: gtids("slave_connect_state")?, until: gtids("slave_until_gtid")?, annotates }))
     }
 }
 
@@ -103,7 +127,7 @@ impl<'c> DumpConnection<'c> {
 
     fn send_log(&mut self, asked: &AskedDump, session: &Session) -> DumpEnd {
         let Some(log) = self.front.binary_log.get() else { return DumpEnd::Failed(dump_error("Binary log is not open")) };
-        match asked.request() {
+        match asked.request(session) {
             Ok(request) => dump(&**log, &request, &terms(self.front, session), self),
             Err(error) => DumpEnd::Failed(error),
         }

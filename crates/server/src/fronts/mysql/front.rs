@@ -21,7 +21,7 @@ use super::transport::Transport;
 use crate::pool::Pool;
 use vaquita_replication::log::source::LogSource;
 use vaquita_session::clients::Client;
-use vaquita_session::server::{Server, VERSION};
+use vaquita_session::server::{Server, VERSION, VERSION_FOR_MARIADB};
 use vaquita_session::variables::Var;
 
 /// Over what a client came.
@@ -30,6 +30,8 @@ pub enum Origin {
     Tcp(SocketAddr),
     /// The address for administrators: there connections are not counted.
     Admin(SocketAddr),
+    /// The port where the server greets with the version of a MariaDB.
+    MariaDb(SocketAddr),
     /// The Unix socket, with the user of the process at the other end.
     Unix(u32),
 }
@@ -140,7 +142,7 @@ impl Front {
         let mut out = PacketWriter::new();
         let (peer, peer_uid, most) = match origin {
             // As in MySQL one more is let in, for an administrator: the login says whether it is one.
-            Origin::Tcp(peer) => (Some(peer), None, self.connections_max()),
+            Origin::Tcp(peer) | Origin::MariaDb(peer) => (Some(peer), None, self.connections_max()),
             Origin::Unix(uid) => (None, Some(uid), self.connections_max()),
             Origin::Admin(peer) => (Some(peer), None, self.sockets_max.saturating_add(ADMIN_SOCKETS)),
         };
@@ -175,7 +177,7 @@ impl Front {
         let offered = self.offered();
         out.packet(|buffer| {
             let greeting = Greeting {
-                server_version: VERSION,
+                server_version: if matches!(origin, Origin::MariaDb(_)) { VERSION_FOR_MARIADB } else { VERSION },
                 connection_id: id as u32,
                 nonce: &nonce,
                 capabilities: offered,

@@ -309,7 +309,7 @@ impl FunctionHost<'_> {
             self.refuse_reopened(&targets)?;
             self.refuse_in_use(in_use, targets)?;
         }
-        admit_inner_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
+        admit_inner_plan(view.locked, plan, &self.statement.txn.borrow(), view.env.settings.metadata_lock_wait)
     }
 
     /// Error 1746 inside CREATE TABLE … SELECT, 1442 for a table in use around it, also for one that only a foreign key would change.

@@ -136,6 +136,10 @@ impl SessionEnv for FunctionEnv<'_> {
         &self.settings.all(self.session).run
     }
 
+    fn utf8mb4_collation(&self) -> CollationId {
+        self.settings.all(self.session).plan.utf8mb4_collation
+    }
+
     fn connection_collation(&self) -> CollationId {
         self.settings.plan.connection_collation
     }

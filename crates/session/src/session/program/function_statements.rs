@@ -79,7 +79,10 @@ impl FunctionHost<'_> {
                 let assignment = self.set_rules().check(def, *scope, given)?;
                 self.assign(assignment)
             }
-            SetItem::Names { charset, collate } => self.assign(Assignment::Names(names(charset.as_deref(), collate.as_deref())?)),
+            SetItem::Names { charset, collate } => {
+                let utf8mb4 = self.view.env.settings.plan.utf8mb4_collation;
+                self.assign(Assignment::Names(names(charset.as_deref(), collate.as_deref(), utf8mb4)?))
+            }
             SetItem::Charset(name) => self.assign(Assignment::Charset(client_charset(name.as_deref())?)),
             SetItem::Transaction { scope, isolation, access_mode } => {
                 let assignments = self.set_rules().check_transaction(*scope, *isolation, *access_mode)?;

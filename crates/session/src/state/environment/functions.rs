@@ -11,6 +11,7 @@ use vaquita_types::{Error, Result};
 
 use super::Environment;
 use crate::replication;
+use crate::server::{VERSION, VERSION_FOR_MARIADB};
 
 /// Between two looks at the interrupt of a session that sleeps.
 const LOOK_MS: u64 = 20;
@@ -33,7 +34,7 @@ impl AskSession for Environment {
     }
 
     fn server_version(&self) -> &str {
-        crate::server::VERSION
+        if self.client.is_mariadb_binlog() { VERSION_FOR_MARIADB } else { VERSION }
     }
 
     fn roles(&self) -> Vec<(String, String)> {

@@ -246,6 +246,10 @@ impl SessionEnv for Environment {
         &self.settings.run
     }
 
+    fn utf8mb4_collation(&self) -> CollationId {
+        self.settings.plan.utf8mb4_collation
+    }
+
     fn connection_collation(&self) -> CollationId {
         self.settings.plan.connection_collation
     }

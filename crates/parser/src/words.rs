@@ -1,0 +1,54 @@
+//! The tokens of a statement for who changes its text, as the binary log does for readers of another dialect.
+
+use std::ops::Range;
+
+use crate::ParserOptions;
+use crate::lexer::{Lexer, Tok};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordKind {
+    /// A keyword, or a name without quotes.
+    Plain,
+    /// A name in quotes, or a string; the range has the quotes.
+    Quoted,
+    /// Any other token.
+    Sign,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    pub kind: WordKind,
+    pub range: Range<usize>,
+}
+
+/// Up to the end, or to what no statement may contain.
+pub fn words(statement: &[u8], options: &ParserOptions) -> Vec<Word> {
+    let mut lexer = Lexer::new(statement, options);
+    let mut words = Vec::new();
+    loop {
+        let token = lexer.next_token();
+        let kind = match token.tok {
+            Tok::Eof | Tok::Bad => return words,
+            Tok::Ident | Tok::Kw(_) => WordKind::Plain,
+            Tok::QuotedIdent | Tok::Str => WordKind::Quoted,
+            _ => WordKind::Sign,
+        };
+        words.push(Word { kind, range: token.start as usize..token.end as usize });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_no_words() {
+        let text = b"CREATE /* x */ TABLE `t` (a VARCHAR(9) COLLATE 'b') -- end";
+        let found: Vec<_> = words(text, &ParserOptions::default())
+            .iter()
+            .filter(|word| word.kind != WordKind::Sign)
+            .map(|word| std::str::from_utf8(&text[word.range.clone()]).unwrap())
+            .collect();
+        assert_eq!(found, ["CREATE", "TABLE", "`t`", "a", "VARCHAR", "COLLATE", "'b'"]);
+    }
+}
