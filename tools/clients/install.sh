@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
 
-digest=$(cat install.sh lib.sh python/requirements.txt node/package-lock.json java/pom.xml go/go*.mod rust-sqlx/Cargo.lock | sha256sum)
+digest=$(cat install.sh lib.sh python/requirements.txt node/package-lock.json java/pom.xml java-debezium/pom.xml go/go*.mod go-reader/go.mod rust-sqlx/Cargo.lock | sha256sum)
 commands=(mariadb php go java javac mvn node npm pkg-config cc)
 missing() { for c in "${commands[@]}"; do command -v "$c" >/dev/null || echo "$c"; done; }
 if [ "$(cat "$CLIENTS_CACHE/stamp" 2>/dev/null)" = "$digest" ] && [ -z "$(missing)" ] && [ -x "$CLIENTS_VENV/bin/python" ]; then
@@ -59,9 +59,12 @@ cp node/package.json node/package-lock.json "$CLIENTS_NODE/"
 
 echo "clients: Java"
 mvn -q -B -f java/pom.xml dependency:copy-dependencies -DoutputDirectory="$CLIENTS_JARS"
+mvn -q -B -f java-debezium/pom.xml dependency:copy-dependencies -DoutputDirectory="$CLIENTS_DEBEZIUM"
 
 echo "clients: Go"
 (cd go && go build -modfile="$(go_modfile)" -o "$CLIENTS_CACHE/go-client" .)
+# go-mysql has no release for the Go of older distributions: there it is left out.
+[ "$(go_modfile)" != go.mod ] || (cd go-reader && go build -o "$CLIENTS_CACHE/go-reader" .)
 
 echo "clients: Rust"
 command -v cargo >/dev/null || ../install-deps.sh

@@ -12,11 +12,14 @@
 # them back and compares, uses statements prepared by the server if it can, expects error 1062, rolls a transaction back, reads a result
 # of 10,000 rows, drops the database and exits with 0. Each gets an account of its own, so that each
 # makes the full exchange of caching_sha2_password (RSA without TLS) and not only the fast one.
+#
+# The readers of the binary log (mysql-replication, go-mysql, zongji, Debezium) do instead what they are for: they read inserts, updates, deletes
+# and DDL as rows, not what was rolled back, and go on where they have stopped.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
 pattern=${1:-}
-client_seconds_max=60   # seconds per client; the slowest needs about five
+client_seconds_max=60   # seconds per client; the slowest (Debezium) needs about ten
 passed=0 failed=0 skipped=0 names=()
 
 # ---- the server
@@ -84,9 +87,19 @@ sqlx() { CARGO_TARGET_DIR=$CLIENTS_CARGO_TARGET cargo "$@" --locked --offline -q
 sqlx_has() { command -v cargo >/dev/null && sqlx fetch --target "$(rustc -vV | sed -n 's/^host: //p')" >/dev/null 2>&1; }
 sqlx_run() { sqlx build && "$CLIENTS_CARGO_TARGET/debug/vaquita-client-sqlx"; }
 
+reader_python_has() { python_has pymysqlreplication; }
+reader_python_run() { python reader_mysql_replication; }
+reader_go_has() { command -v go >/dev/null && (cd go-reader && GOPROXY=off go list -deps . >/dev/null 2>&1); }
+reader_go_run() { (cd go-reader && GOPROXY=off go build -o "$CLIENTS_CACHE/go-reader" .) && "$CLIENTS_CACHE/go-reader"; }
+reader_node_has() { command -v node >/dev/null && [ -d "$CLIENTS_NODE/node_modules/@vlasky/zongji" ]; }
+reader_node_run() { NODE_PATH=$CLIENTS_NODE/node_modules node node/reader.js; }
+debezium_has() { command -v javac >/dev/null && compgen -G "$CLIENTS_DEBEZIUM/debezium-connector-mysql-*.jar" >/dev/null; }
+debezium_run() { java -XX:TieredStopAtLevel=1 -cp "$CLIENTS_DEBEZIUM/*" java-debezium/Reader.java; }
+
 clients=(
   "mariadb:mariadb CLI" "mysql:mysql CLI" "pymysql:PyMySQL" "mysqlclient:mysqlclient" "connector_python:mysql-connector-python"
   "sqlalchemy:SQLAlchemy" "go:go-sql-driver" "java:Connector/J" "node:node mysql2" "mysqli:PHP mysqli" "pdo:PHP PDO" "sqlx:Rust sqlx"
+  "reader_python:mysql-replication" "reader_go:go-mysql" "reader_node:zongji" "debezium:Debezium"
 )
 
 # ---- running them
@@ -143,8 +156,8 @@ for entry in "${clients[@]}"; do
   if "${key}_has"; then
     run_client "$key" "$name" 0
     run_client "$key" "$name" 1
-  # MySQL's own client is the one that install.sh cannot get on every distribution.
-  elif [ "${CI:-}" = true ] && [ "$key" != mysql ]; then
+  # MySQL's own client, and Go for go-mysql, are what install.sh cannot get on every distribution.
+  elif [ "${CI:-}" = true ] && [ "$key" != mysql ] && [ "$key" != reader_go ]; then
     echo "missing" >"$work/out"; report_failure "$name: no runtime" "$work/out"
   else
     skipped=$((skipped + 1)); names+=("$name")

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use vaquita_replication::connection::{Target, Tls};
+use vaquita_replication::connection::Target;
 
 use crate::Result;
 
@@ -44,14 +44,7 @@ impl Address {
     }
 
     pub fn target(&self) -> Target {
-        Target {
-            host: self.host.clone(),
-            port: self.port,
-            user: self.user.clone(),
-            password: self.password.clone(),
-            tls: Some(Tls::default()),
-            silence_max: SILENCE_MAX,
-        }
+        Target::new((&self.host, self.port), &self.user, &self.password, SILENCE_MAX)
     }
 }
 

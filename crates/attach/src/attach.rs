@@ -157,7 +157,7 @@ fn copy_anew(options: &AttachOptions, both: &mut Both, schema: &mut Schema) -> R
 /// The end, and what was changed that no copy shows.
 fn finish_copy(both: &mut Both, schema: &Schema, mut run: Run, parts: &[&Copied]) -> Result<Run> {
     const MIB: f64 = 1_048_576.0;
-    run.end = place::end(&mut both.source)?;
+    run.end = place::end(&mut both.source, &both.server)?;
     let (rows, bytes) = parts.iter().fold((0, 0), |(rows, bytes), part| (rows + part.rows, bytes + part.bytes));
     let seconds = parts.iter().map(|part| part.seconds).sum::<f64>().max(0.001);
     say(&format!(

@@ -1,6 +1,6 @@
 //! Statements to one server, and what comes back: rows of text, one value, or nothing.
 //!
-//! Values come in the bytes that the server stores (`character_set_results = binary`): what is copied is not converted.
+//! Texts come and go in utf8mb4, whatever the charset of their column.
 
 use vaquita_replication::connection::{Connection, Outcome, SourceError, TextRow};
 

@@ -47,21 +47,47 @@ pub fn promote(options: &PromoteOptions) -> Result<()> {
     })?;
     let server = Server::ask(&mut source)?;
     let read_only = if server.kind == Kind::MariaDb { "read_only" } else { "super_read_only" };
+    let before = ReadOnly::of(&mut source);
     if options.source_read_only {
         source.run(&format!("SET GLOBAL {read_only} = ON"))?;
         say(&format!("The source is {read_only}."));
     }
-    let is_closed = ["1", "ON"].contains(&source.variable(read_only).as_str());
+    let is_closed = is_on(&mut source, read_only);
     let done = hand_over(options, &mut source, &mut target, &server, is_closed);
     if done.is_err() && options.source_read_only {
-        let opened = source.run("SET GLOBAL read_only = OFF").is_ok();
-        say(if opened {
-            "The source is not read-only any more."
-        } else {
-            "The source is still read-only: SET GLOBAL read_only = OFF there."
-        });
+        match before.put_back(&mut source) {
+            Ok(()) => say("The source is read-only as far as it was before."),
+            Err(error) => say(&format!("The source is still read-only: SET GLOBAL read_only = OFF there ({error}).")),
+        }
     }
     done
+}
+
+fn is_on(client: &mut Client, variable: &str) -> bool {
+    ["1", "ON"].contains(&client.variable(variable).as_str())
+}
+
+/// Of a server before it is changed.
+struct ReadOnly {
+    read_only: bool,
+    super_read_only: bool,
+}
+
+impl ReadOnly {
+    fn of(client: &mut Client) -> ReadOnly {
+        ReadOnly { read_only: is_on(client, "read_only"), super_read_only: is_on(client, "super_read_only") }
+    }
+
+    /// Without `super_read_only` a server may still be `read_only`, not the other way round.
+    fn put_back(&self, client: &mut Client) -> Result<()> {
+        match (self.read_only, self.super_read_only) {
+            (_, true) => {}
+            (true, false) if client.variable("super_read_only").is_empty() => {}
+            (true, false) => drop(client.run("SET GLOBAL super_read_only = OFF")?),
+            (false, false) => drop(client.run("SET GLOBAL read_only = OFF")?),
+        }
+        Ok(())
+    }
 }
 
 fn hand_over(options: &PromoteOptions, source: &mut Client, target: &mut Client, server: &Server, is_closed: bool) -> Result<()> {
@@ -98,7 +124,10 @@ fn way_back(server: &Server, address: &Address, here: &LogEnd) -> String {
     let host = if address.host.starts_with('/') { "THIS_HOST" } else { &address.host };
     let port = if address.port == 0 { 3306 } else { address.port };
     match (server.kind, server.has_gtids) {
-        (Kind::MariaDb, _) => "  MariaDB does not follow Vaquita: keep it read-only until nothing of it is needed.".to_string(),
+        (Kind::MariaDb, _) => format!(
+            "  CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, MASTER_USER = '…', MASTER_PASSWORD = '…', MASTER_USE_GTID = no, MASTER_LOG_FILE = '{}', MASTER_LOG_POS = {}; START SLAVE;   (an account with mysql_native_password)",
+            here.file, here.pos
+        ),
         (Kind::Vaquita, _) => {
             format!("  vaquita demote mysql://ACCOUNT:PASSWORD@{host}:{port}   (with --to or --defaults of the old source)")
         }
@@ -142,13 +171,11 @@ pub fn demote(options: &DemoteOptions) -> Result<()> {
         )
         .into());
     }
-    let was: Vec<String> = ["read_only", "super_read_only"].iter().map(|name| target.variable(name)).collect();
+    let before = ReadOnly::of(&mut target);
     target.run("SET GLOBAL super_read_only = ON")?;
     let done = point_at(options, &mut source, &mut target, &there);
     if done.is_err() {
-        for (name, value) in ["super_read_only", "read_only"].iter().zip(was.iter().rev()) {
-            target.run(&format!("SET GLOBAL {name} = {}", u8::from(value == "1" || value == "ON")))?;
-        }
+        before.put_back(&mut target)?;
         say("Nothing was changed here.");
     }
     done

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use vaquita_exec::dml::images::{ImageChange, ImageRules, SourceTable};
-use vaquita_session::replication::{EventSession, LoggedEvents};
+use vaquita_session::replication::{EventSession, LoggedEvents, RowsKind};
 use vaquita_session::server::Server;
 use vaquita_types::errno::{
     ER_NO_FORMAT_DESCRIPTION_EVENT_BEFORE_BINLOG_STATEMENT, ER_ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT,
     ER_SYNTAX_ERROR,
 };
 use vaquita_types::{Error, Result};
+use vaquita_wire::binlog as wire;
 use vaquita_wire::binlog::rows::{is_rows_event, rows_flags};
 use vaquita_wire::binlog::{
     BinlogError, ChecksumAlgorithm, Decoder, Event, FormatDescription, RawEvent, Rows, TableMap, event_name, event_type,
@@ -80,7 +81,12 @@ impl StatementEvents {
         let Some((_, table)) = self.tables.get(&rows.table.id) else {
             return Err(damaged(BinlogError::UnknownTable(rows.table.id)));
         };
-        session.admit_events()?;
+        let kind = match rows.kind {
+            wire::RowsKind::Write => RowsKind::Come,
+            wire::RowsKind::Update => RowsKind::Change,
+            wire::RowsKind::Delete => RowsKind::Go,
+        };
+        session.admit_events(table, kind)?;
         session.check_foreign_keys(rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0);
         let rules = ImageRules {
             idempotent: session.is_idempotent(),

@@ -96,6 +96,14 @@ pub struct Target {
     pub silence_max: Duration,
 }
 
+impl Target {
+    /// With TLS where the server has it.
+    pub fn new((host, port): (&str, u16), user: &str, password: &str, silence_max: Duration) -> Target {
+        let (host, user, password) = (host.to_string(), user.to_string(), password.to_string());
+        Target { host, port, user, password, tls: Some(Tls::default()), silence_max }
+    }
+}
+
 /// Files in PEM; those that are empty are not used.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {

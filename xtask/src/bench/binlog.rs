@@ -13,8 +13,9 @@ use super::outcome::{Better, Outcome, Table, Target};
 use super::process;
 use super::server::{Kind, Server};
 use super::settings::{Options, Settings};
+use super::sql::Conn;
 use super::sysbench::call::{self, Login, Size};
-use crate::client::{Answer, Client};
+use crate::client::Client;
 use crate::paths;
 use crate::vaquita::{self, Vaquita};
 
@@ -82,7 +83,7 @@ fn measure(
         true => Some(Server::start_empty(Kind::MySql, super::server::Start::default())?),
         false => None,
     };
-    outcome.version(Kind::Vaquita, with_log.value("SELECT VERSION()")?);
+    outcome.version(Kind::Vaquita, with_log.connect()?.value("SELECT VERSION()")?);
     if let Some(mysql) = &mysql {
         outcome.version(Kind::MySql, mysql.version()?);
         call::prepare(&mysql.login(), plan.size)?;
@@ -145,7 +146,7 @@ impl Own {
         let port = vaquita::free_port()?;
         let server = Vaquita::spawn_with(&paths::vaquita()?, &dir, port, &dir.with_extension("log"), &[option])?.wait()?;
         let own = Own { server, port, dir };
-        own.run(&format!("CREATE DATABASE {DATABASE}"))?;
+        own.connect()?.run(&format!("CREATE DATABASE {DATABASE}"))?;
         Ok(own)
     }
 
@@ -153,15 +154,8 @@ impl Own {
         Login { port: self.port, user: "root", password: vaquita::PASSWORD, database: DATABASE, engine: None }
     }
 
-    fn run(&self, sql: &str) -> Result<Answer, String> {
-        match self.server.connect()?.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
-            Answer::Err { code, text, .. } => Err(format!("{sql}: {code} {text}")),
-            answer => Ok(answer),
-        }
-    }
-
-    fn value(&self, sql: &str) -> Result<String, String> {
-        self.run(sql)?.rows().into_iter().flatten().next().ok_or_else(|| format!("{sql}: no value"))
+    fn connect(&self) -> Result<Conn, String> {
+        Conn::to(self.port, "root", vaquita::PASSWORD)
     }
 
     /// Queries a second, and bytes written a transaction.
@@ -177,7 +171,7 @@ impl Own {
     /// Queries a second while so many readers follow, and bytes that these received.
     fn turn_with_readers(&self, plan: &Plan, count: u64) -> Result<(f64, u64), String> {
         process::signal(self.server.pid(), "CONT")?;
-        let status = self.run("SHOW BINARY LOG STATUS")?.rows().into_iter().next().ok_or("SHOW BINARY LOG STATUS: no row")?;
+        let status = self.connect()?.row("SHOW BINARY LOG STATUS")?;
         let (Some(file), Some(Ok(position))) = (status.first(), status.get(1).map(|text| text.parse::<u32>())) else {
             return Err(format!("SHOW BINARY LOG STATUS: {status:?}"));
         };

@@ -19,9 +19,8 @@ use std::time::{Duration, Instant};
 use super::outcome::{Better, Outcome, Table, Target};
 use super::server::{Kind, Server, Start};
 use super::settings::{Options, Settings};
-use super::sql::STATEMENT_MAX;
+use super::sql::Conn;
 use super::sysbench::call::{self, Login, Size};
-use crate::client::{Answer, Client};
 use crate::paths;
 
 const APPLIED: &str = "oltp_write_only applied";
@@ -79,7 +78,7 @@ fn one_run(settings: &Settings, plan: &Plan, outcome: &mut Outcome, rates: &mut 
     let source = Server::start_empty(Kind::MySql, Start::default())?;
     outcome.version(Kind::MySql, source.version()?);
     let login = source.login();
-    let mut sql = Sql::open(login.port, login.user, login.password)?;
+    let mut sql = Conn::to(login.port, login.user, login.password)?;
     call::prepare(&login, plan.size)?;
     sql.run("CREATE TABLE sbtest.beat (id INT PRIMARY KEY, n BIGINT)")?;
     sql.run("INSERT INTO sbtest.beat VALUES (1, 0)")?;
@@ -97,7 +96,7 @@ fn one_replica(
     kind: Kind,
     plan: &Plan,
     source: &Server,
-    source_sql: &mut Sql,
+    source_sql: &mut Conn,
     outcome: &mut Outcome,
     (rates, lags): (&mut Table, &mut Table),
     before_backlog: u64,
@@ -153,7 +152,7 @@ fn lag(plan: &Plan, source: &Login, replica: &Replica) -> Result<Vec<f64>, Strin
     // By count: when its commit was answered.
     let committed: Mutex<Vec<Instant>> = Mutex::default();
     let ended = AtomicBool::new(false);
-    let mut beats = Sql::open(source.port, source.user, source.password)?;
+    let mut beats = Conn::to(source.port, source.user, source.password)?;
     let first: u64 = number(&beats.value("SELECT n FROM sbtest.beat")?)?;
     let mut shown = replica.sql()?;
     let found = std::thread::scope(|scope| {
@@ -222,10 +221,10 @@ impl Replica {
         Ok(Replica::MySql)
     }
 
-    fn sql(&self) -> Result<Sql, String> {
+    fn sql(&self) -> Result<Conn, String> {
         match self {
-            Replica::Vaquita(server) => Sql::open(server.login().port, server.login().user, server.login().password),
-            Replica::MySql => Sql::open(REPLICA_PORT, SOURCE_USER, SOURCE_USER),
+            Replica::Vaquita(server) => Conn::to(server.login().port, server.login().user, server.login().password),
+            Replica::MySql => Conn::to(REPLICA_PORT, SOURCE_USER, SOURCE_USER),
         }
     }
 
@@ -252,33 +251,7 @@ fn peers(command: &str, options: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("tools/peers.sh {command} mysql: {status}")) }
 }
 
-/// A connection that is in no database.
-struct Sql(Client);
-
-impl Sql {
-    fn open(port: u16, user: &str, password: &str) -> Result<Sql, String> {
-        let client = Client::connect(port, user, password).map_err(|e| format!("port {port}: {e}"))?;
-        client.set_timeout(STATEMENT_MAX).map_err(|e| e.to_string())?;
-        Ok(Sql(client))
-    }
-
-    fn run(&mut self, sql: &str) -> Result<Answer, String> {
-        match self.0.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
-            Answer::Err { code, text, .. } => Err(format!("{sql}: {code} {text}")),
-            answer => Ok(answer),
-        }
-    }
-
-    fn row(&mut self, sql: &str) -> Result<Vec<String>, String> {
-        self.run(sql)?.rows().into_iter().next().ok_or_else(|| format!("{sql}: no row"))
-    }
-
-    fn value(&mut self, sql: &str) -> Result<String, String> {
-        self.row(sql)?.into_iter().next().ok_or_else(|| format!("{sql}: no value"))
-    }
-}
-
-fn wait_for(sql: &mut Sql, gtids: &str) -> Result<(), String> {
+fn wait_for(sql: &mut Conn, gtids: &str) -> Result<(), String> {
     let waited = sql.value(&format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {CATCH_UP_SECONDS_MAX})"))?;
     if waited == "0" {
         return Ok(());

@@ -20,15 +20,19 @@ impl Conn {
     /// In the server's database, where new tables are of the engine that is measured.
     pub fn open(server: &Server) -> Result<Conn, String> {
         let login = server.login();
-        let client = Client::connect(login.port, login.user, login.password)
-            .map_err(|e| format!("cannot connect to {}: {e}", server.kind().title()))?;
-        client.set_timeout(STATEMENT_MAX).map_err(|e| e.to_string())?;
-        let mut conn = Conn { client };
+        let mut conn = Conn::to(login.port, login.user, login.password).map_err(|e| format!("{}: {e}", server.kind().title()))?;
         conn.run(&format!("USE {}", login.database))?;
         if let Some(engine) = engine_of(server.kind()) {
             conn.run(&format!("SET SESSION default_storage_engine = {engine}"))?;
         }
         Ok(conn)
+    }
+
+    /// In no database.
+    pub fn to(port: u16, user: &str, password: &str) -> Result<Conn, String> {
+        let client = Client::connect(port, user, password).map_err(|e| format!("cannot connect to port {port}: {e}"))?;
+        client.set_timeout(STATEMENT_MAX).map_err(|e| e.to_string())?;
+        Ok(Conn { client })
     }
 
     pub fn set_timeout(&mut self, timeout: Duration) -> Result<(), String> {
@@ -50,6 +54,10 @@ impl Conn {
             answer @ Answer::Rows { .. } => Ok(answer.rows()),
             other => Err(format!("{sql}: rows expected, not {other:?}")),
         }
+    }
+
+    pub fn row(&mut self, sql: &str) -> Result<Vec<String>, String> {
+        self.rows(sql)?.into_iter().next().ok_or_else(|| format!("{sql}: no row"))
     }
 
     /// The first value of the first row.

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use vaquita_replication::connection::{Connection, Target, Tls, error_of, is_eof};
+use vaquita_replication::connection::{Connection, Target, error_of, is_eof};
 use vaquita_wire::binlog::header::flags::ARTIFICIAL;
 use vaquita_wire::binlog::{ChecksumAlgorithm, FormatDescription, RawEvent, event_type};
 use vaquita_wire::codec::{put_u16, put_u32};
@@ -42,14 +42,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 impl SourceArguments {
     fn target(&self) -> Target {
-        Target {
-            host: self.host.clone(),
-            port: self.port,
-            user: self.user.clone(),
-            password: self.password.clone(),
-            tls: Some(Tls::default()),
-            silence_max: SILENCE_MAX,
-        }
+        Target::new((&self.host, self.port), &self.user, &self.password, SILENCE_MAX)
     }
 
     pub fn is_remote(&self) -> bool {

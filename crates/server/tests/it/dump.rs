@@ -1,6 +1,7 @@
 //! The log as replicas read it (COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID), and as statements show it. What MySQL 9.7 answers to the
 //! same was asked of one.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use vaquita_types::gtid::GtidSet;
@@ -143,6 +144,37 @@ fn maintenance_is_in_the_log() {
         assert!(!matches!(answer, Answer::Err { .. }), "{statement}: {answer:?}");
     }
     assert_eq!(statements(&mut client), told.map(|statement| format!("use `d`; {statement}")));
+}
+
+/// The row at which a cascade begins is behind those that it changes, as in MySQL 9.7.
+#[test]
+fn a_parent_is_told_behind_its_children() {
+    let server = Server::start("dump-cascade");
+    let mut client = server.connect();
+    done(&mut client, "CREATE DATABASE d");
+    done(&mut client, "USE d");
+    let key = "FOREIGN KEY (p) REFERENCES";
+    done(&mut client, "CREATE TABLE p (id INT PRIMARY KEY)");
+    done(&mut client, &format!("CREATE TABLE c (id INT PRIMARY KEY, p INT, {key} p (id) ON DELETE CASCADE ON UPDATE CASCADE)"));
+    done(&mut client, &format!("CREATE TABLE g (id INT PRIMARY KEY, p INT, {key} c (id) ON DELETE CASCADE)"));
+    done(&mut client, "INSERT INTO p VALUES (1), (2)");
+    done(&mut client, "INSERT INTO c VALUES (1, 1), (3, 2)");
+    done(&mut client, "INSERT INTO g VALUES (1, 1)");
+    done(&mut client, "RESET BINARY LOGS AND GTIDS");
+    done(&mut client, "UPDATE p SET id = 7 WHERE id = 2");
+    done(&mut client, "DELETE FROM p");
+    let (mut tables, mut rows) = (HashMap::new(), Vec::new());
+    for row in client.query("SHOW BINLOG EVENTS").rows() {
+        let words: Vec<&str> = row[5].split(' ').collect();
+        match &row[2][..] {
+            "Table_map" => drop(tables.insert(words[1].to_string(), words[2].to_string())),
+            "Update_rows" | "Delete_rows" => rows.push(format!("{} {}", row[2], tables[words[1]])),
+            _ => {}
+        }
+    }
+    let changed = "Update_rows (d.c), Update_rows (d.p)";
+    let deleted = "Delete_rows (d.c), Delete_rows (d.g), Delete_rows (d.p), Delete_rows (d.c), Delete_rows (d.p)";
+    assert_eq!(rows.join(", "), format!("{changed}, {deleted}"));
 }
 
 /// A replica reads a statement in the charset that the event names.

@@ -51,10 +51,10 @@ fn golden_scripts_as_accounts() {
 
 /// The scripts with what VAQUITA_GOLDEN says in their names, or all.
 fn chosen_scripts() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sql");
+    let folder = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     let part = std::env::var("VAQUITA_GOLDEN").unwrap_or_default();
-    let mut scripts: Vec<PathBuf> =
-        std::fs::read_dir(dir).expect("scripts").map(|entry| entry.expect("an entry").path()).collect();
+    let files = ["sql", "replication"].into_iter().flat_map(|name| std::fs::read_dir(folder(name)).expect("scripts"));
+    let mut scripts: Vec<PathBuf> = files.map(|entry| entry.expect("an entry").path()).collect();
     scripts.retain(|path| path.extension().is_some_and(|e| e == "test"));
     scripts.retain(|path| path.file_stem().is_some_and(|name| name.to_string_lossy().contains(&part)));
     scripts.sort();

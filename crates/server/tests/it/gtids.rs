@@ -100,3 +100,48 @@ fn old_and_new_names_of_a_variable_have_one_value() {
     client.query("SET pseudo_slave_mode = 1");
     assert_eq!(client.query("SELECT @@pseudo_replica_mode").rows(), [["1"]]);
 }
+
+/// Those of clients count as those of a source do.
+#[test]
+fn transactions_of_clients_are_waited_for() {
+    let server = Server::start("gtids-own");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (a INT PRIMARY KEY)");
+    let executed = client.query("SELECT @@GLOBAL.gtid_executed").rows()[0][0].clone();
+    let wait = |client: &mut Client, set: &str, seconds: u64| {
+        client.query(&format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{set}', {seconds})")).rows()[0][0].clone()
+    };
+    assert_eq!(wait(&mut client, &executed, 0), "0");
+    let (uuid, last) = executed.rsplit_once('-').expect("two transactions");
+    let next = format!("{uuid}-{}", last.parse::<u64>().expect("a number") + 1);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| wait(&mut server.connect(), &next, 600));
+        client.query("INSERT INTO d.t VALUES (1)");
+        assert_eq!(waits.join().expect("waits"), "0");
+    });
+}
+
+/// Rows of a log wait for LOCK TABLES as those of clients do.
+#[test]
+fn rows_of_a_log_wait_for_locked_tables() {
+    let script = std::fs::read_to_string(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/replication/binlog_statement.test"),
+    );
+    let script = script.expect("the script");
+    let events: Vec<&str> = script.lines().filter_map(|line| line.strip_prefix("> ")).filter(|line| line.len() > 100).collect();
+    let [rows, format, ..] = &events[..] else { panic!("events") };
+    let server = Server::start("gtids-locked");
+    let (mut locker, mut client) = (server.connect(), server.connect());
+    locker.query("CREATE DATABASE bl");
+    locker.query("CREATE TABLE bl.t (a INT PRIMARY KEY, b VARCHAR(20), j JSON, ts TIMESTAMP(3) NULL)");
+    client.query(format);
+    client.query("SET lock_wait_timeout = 1");
+    for lock in ["READ", "WRITE"] {
+        locker.query(&format!("LOCK TABLES bl.t {lock}"));
+        assert!(matches!(client.query(rows), Answer::Err { code: 1205, .. }), "{lock}");
+        locker.query("UNLOCK TABLES");
+        assert!(matches!(client.query(rows), Answer::Ok { .. }), "{lock}");
+        client.query("DELETE FROM bl.t");
+    }
+}

@@ -1,7 +1,8 @@
 //! Scripts that run on a server of their own; `vaquita_scripts` says how one is run and recorded.
 //!
-//! `sql` are statements and MySQL's answers, `packets` commands and the packets that answer them, also MySQL's; `hermitage` is what three
-//! transactions do to each other at each level, by our own design, and `inside` how statements are executed here: plans and locks.
+//! `sql` are statements and MySQL's answers, `replication` the same of statements that need what replicas have, `packets` commands and the
+//! packets that answer them, also MySQL's; `hermitage` is what three transactions do to each other at each level, by our own design, and
+//! `inside` how statements are executed here: plans and locks.
 
 #[allow(dead_code)] // of the tests in `it`, as the next
 #[path = "../it/client.rs"]
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     vaquita_scripts::main(vec![
         of_mysql("sql", &["--local-infile"], sql::replay),
         of_ours("hermitage", hermitage::replay),
+        of_mysql("replication", &[], sql::replay),
         of_mysql("packets", &[], packets::replay),
         of_ours("inside", inside::replay),
     ])

@@ -17,7 +17,7 @@ use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
     ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR,
-    ER_XAER_RMERR,
+    ER_UNKNOWN_ERROR, ER_XAER_RMERR,
 };
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
@@ -26,6 +26,7 @@ use super::privilege as p;
 use super::privilege::Bits;
 use super::uses::reads_freely;
 use super::{Access, AccountRecord, resolve};
+use crate::replication::RowsKind;
 
 /// Who asks.
 pub struct Subject<'a> {
@@ -452,6 +453,17 @@ impl Subject<'_> {
     /// The commands of the protocol that replicas have.
     pub fn may_read_the_log(&self) -> Result<()> {
         self.global(p::REPLICATION_SLAVE, &[], "REPLICATION SLAVE")
+    }
+
+    /// Rows of a log in a BINLOG statement are changes of its account. MySQL does not say what it lacks.
+    pub fn may_change_rows(&self, database: &str, table: &str, kind: RowsKind) -> Result<()> {
+        let need = match kind {
+            RowsKind::Come => p::INSERT,
+            RowsKind::Change => p::UPDATE,
+            RowsKind::Go => p::DELETE,
+        };
+        let name = Name { db: Some(database.to_string()), name: table.to_string() };
+        self.object(&name, need).map_err(|_| Error::new(&ER_UNKNOWN_ERROR, &[]))
     }
 
     fn show(&self, show: &Show) -> Result<()> {

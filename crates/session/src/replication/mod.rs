@@ -120,10 +120,18 @@ pub trait LoggedEvents: Send {
 /// Gives the changes of an event to what it is handed, from the first on each time that it is called.
 pub type EachChange<'a> = &'a dyn Fn(&mut dyn FnMut(ImageChange) -> Result<()>) -> Result<()>;
 
+/// What becomes of the rows of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsKind {
+    Come,
+    Change,
+    Go,
+}
+
 /// The session in whose transaction they are carried out.
 pub trait EventSession {
-    /// Asked before rows are changed: the server, the transaction or its state may forbid it.
-    fn admit_events(&mut self) -> Result<()>;
+    /// Asked before rows are changed: the server, the transaction, its state or the account's privileges may forbid it.
+    fn admit_events(&mut self, table: &SourceTable, kind: RowsKind) -> Result<()>;
 
     /// For what runs until the end of the statement.
     fn check_foreign_keys(&mut self, on: bool);

@@ -3,14 +3,15 @@
 //! There is no relay log: its file is empty and its position 0, and Relay_Log_Space is what waits in memory.
 
 use vaquita_types::errno::ER_REPLICA_CHANNEL_DOES_NOT_EXIST;
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result, Value};
 
 use super::{
     ApplierStatus, Channel, ChannelConfig, Channels, FilterKind, ReceiverStatus, Running, ThreadError, Until, channel_name,
 };
 
-/// The rows of one channel, or of all. `skip` is `sql_replica_skip_counter`.
-pub fn status_rows(channels: &Channels, channel: Option<&[u8]>, skip: &Value) -> Result<Vec<Vec<Value>>> {
+/// The rows of one channel, or of all. `executed` is the server's `gtid_executed`, `skip` is `sql_replica_skip_counter`.
+pub fn status_rows(channels: &Channels, channel: Option<&[u8]>, executed: &GtidSet, skip: &Value) -> Result<Vec<Vec<Value>>> {
     let shown = match channel.map(channel_name) {
         None => channels.list(),
         Some(name) => match channels.get(&name) {
@@ -20,7 +21,7 @@ pub fn status_rows(channels: &Channels, channel: Option<&[u8]>, skip: &Value) ->
             None => return Err(Error::new(&ER_REPLICA_CHANNEL_DOES_NOT_EXIST, &[&name])),
         },
     };
-    let executed: Value = channels.executed().to_string().into();
+    let executed: Value = executed.to_string().into();
     Ok(shown.iter().map(|channel| row(channel, &executed, skip)).collect())
 }
 

@@ -15,13 +15,13 @@ use vaquita_types::error::Next;
 use vaquita_types::{Error, Result};
 
 use super::Session;
-use super::execute::RESTARTS_MAX;
+use super::execute::{REPLANS_MAX, RESTARTS_MAX};
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use crate::answer::{Flow, Request};
 use crate::clients::Client;
 use crate::nowhere::Nowhere;
-use crate::replication::{EachChange, EventSession};
+use crate::replication::{EachChange, EventSession, RowsKind};
 use crate::server::Server;
 use crate::session::ClientOptions;
 use crate::variables::{Var, registry};
@@ -146,7 +146,8 @@ impl Session {
 }
 
 impl EventSession for Session {
-    fn admit_events(&mut self) -> Result<()> {
+    fn admit_events(&mut self, table: &SourceTable, kind: RowsKind) -> Result<()> {
+        self.access.subject(None, None).may_change_rows(&table.database, &table.name, kind)?;
         if self.server.globals.is_on(Var::ReadOnly) {
             self.refuse_by_read_only()?;
         }
@@ -167,8 +168,11 @@ impl EventSession for Session {
     fn change_rows(&mut self, source: &SourceTable, rules: ImageRules, changes: EachChange<'_>) -> Result<()> {
         self.transaction.begin_if_needed(&self.env.settings);
         self.env.begin_try();
-        let (mut restarts, no_uses) = (0, UseList::default());
+        let (mut restarts, mut reopens, no_uses) = (0, 0, UseList::default());
         let done = loop {
+            if let Err(error) = self.admit_change(&source.database, &source.name) {
+                break Err(error);
+            }
             self.transaction.storage().begin_statement(Reads::Many);
             self.transaction.storage().note_change();
             let done = {
@@ -176,13 +180,19 @@ impl EventSession for Session {
                 let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
                 change_rows(&self.executing(&[], &server), source, rules, changes)
             };
-            match done {
-                Err(error) if error.next() == Next::Restart && restarts < RESTARTS_MAX => {
+            let Err(error) = &done else { break done };
+            match error.next() {
+                Next::Restart if restarts < RESTARTS_MAX => {
                     restarts += 1;
                     self.env.take_back();
                     self.transaction.storage().restart_statement();
                 }
-                done => break done,
+                Next::Replan if reopens < REPLANS_MAX => {
+                    reopens += 1;
+                    self.env.take_back();
+                    self.transaction.storage().rollback_statement();
+                }
+                _ => break done,
             }
         };
         self.env.end_try();

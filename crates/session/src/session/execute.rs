@@ -64,7 +64,7 @@ pub(super) struct Planned<'a> {
 }
 
 /// DDL statements that may come between the planning of a statement and its start before it fails.
-const REPLANS_MAX: usize = 100;
+pub(super) const REPLANS_MAX: usize = 100;
 
 /// Fresh snapshots that one statement may take before its conflict is shown after all.
 pub(super) const RESTARTS_MAX: usize = 1000;

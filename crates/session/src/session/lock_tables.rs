@@ -121,6 +121,17 @@ impl Session {
         self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
     }
 
+    /// Before rows of a log are put into a table: under its own LOCK TABLES the session need not have named it.
+    pub(super) fn admit_change(&self, database: &str, table: &str) -> Result<()> {
+        if self.locked.are_idle() {
+            return Ok(());
+        }
+        let known = self.catalog.table(database, table)?;
+        let holds = known.and_then(|table| self.transaction.shared().borrow().table_lock(table.def.id));
+        let wanted = Wanted { table: (database.to_string(), table.to_string()), write: true, asker: Asker::Statement { holds } };
+        self.locked.admit_inside(&[wanted], self.env.settings.metadata_lock_wait)
+    }
+
     /// Before DDL runs on tables that exist; temporary ones need no lock. `LockedTables::leave` follows.
     pub(super) fn admit_ddl(&mut self, ast: &Ast) -> Result<()> {
         if self.locked.are_idle() {

@@ -68,7 +68,7 @@ impl ServerInfo for ServerView<'_> {
 
     fn replica_status(&self, channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
         let skip = registry().find("sql_replica_skip_counter").map_or(Value::UInt(0), |def| self.server.globals.get(def));
-        crate::replication::status_rows(&self.server.replication, channel, &skip)
+        crate::replication::status_rows(&self.server.replication, channel, &self.server.executed(), &skip)
     }
 
     fn replication_rows(&self, table: &str) -> Vec<Vec<Value>> {

@@ -9,8 +9,9 @@
 //! looked for once a statement. Nothing here asks the statement's snapshot (ISO-10), but for children that change: they are rows that a
 //! statement changes (ISO-3).
 //!
-//! With `enable_cascade_triggers` the row at which a cascade begins is written last, and the triggers of the children's tables run, BEFORE and
-//! AFTER each row, which find it as it was. A cascade that comes back to a row that it has gone through passes it by.
+//! Where the binary log is told, and with `enable_cascade_triggers`, the row at which a cascade begins is written last, and a cascade that comes back
+//! to a row that it has gone through passes it by. With that variable the triggers of the children's tables run, BEFORE and AFTER each row, which
+//! find the row as it was.
 //!
 //! Example: `DELETE FROM p WHERE id = 1` with a child `c` ON DELETE CASCADE locks the key 1 of p (X), waits for whoever inserts a child of it,
 //! deletes the row, then scans c's index for 1, and locks and deletes each row there as `DELETE FROM c` would.
@@ -313,7 +314,9 @@ impl ToChild {
     ) -> Result<()> {
         let child = self.child.def.id;
         let fires = statement.session.run_settings().cascade_triggers;
-        let to_come = (fires && chain.is_root()).then_some(self.key);
+        // As `StoredRows` has it, which has begun the cascade.
+        let children_first = fires || statement.row_log.is_some();
+        let to_come = (children_first && chain.is_root()).then_some(self.key);
         let mut rows = match fires && !self.child.def.triggers.is_empty() {
             true => ChildRows::Triggered(Box::new(TableChange::new(statement, &self.child, None, false)?)),
             false => ChildRows::Plain(StoredRows::new(statement, &self.child)),
@@ -327,7 +330,7 @@ impl ToChild {
         self.for_each_child(statement, values, lock, |key, row| {
             statement.interrupt.check()?;
             // It is on the way to its own children, which stand before it.
-            if fires && chain.has_row(child, key) {
+            if children_first && chain.has_row(child, key) {
                 return Ok(true);
             }
             let chain = chain.to(child, key, to_come);

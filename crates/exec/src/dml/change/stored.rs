@@ -122,7 +122,7 @@ impl<'a> StoredRows<'a> {
         let links = self.links()?;
         check_children(self.statement, self.table, &links, old, Some(new), chain)?;
         check_parents(self.statement, self.table, &links, Some(old), new, chain.key_of_parent_to_come())?;
-        if self.changes_children_first(&links, chain) {
+        if self.changes_children_first(&links, old, Some(new), chain) {
             return self.update_behind_children(&links, key, (old, new), chain);
         }
         let written = self.write_update(key, old, new, self.tells_of_cascade(&links, old, Some(new), chain))?;
@@ -140,9 +140,11 @@ impl<'a> StoredRows<'a> {
         }
     }
 
-    /// As in MySQL, triggers of a cascade find the row at which it begins as it was.
-    fn changes_children_first(&self, links: &Links, chain: &Chain<'_>) -> bool {
-        !links.children.is_empty() && chain.is_root() && self.statement.session.run_settings().cascade_triggers
+    /// As in MySQL, triggers of a cascade find the row at which it begins as it was, and the log has that row behind those of the cascade, so
+    /// that who carries them out one by one never leaves a child without its parent.
+    fn changes_children_first(&self, links: &Links, old: &[Value], new: Option<&[Value]>, chain: &Chain<'_>) -> bool {
+        let cascade_triggers = || self.statement.session.run_settings().cascade_triggers;
+        !links.children.is_empty() && chain.is_root() && (self.tells_of_cascade(links, old, new, chain) || cascade_triggers())
     }
 
     /// What children have become is undone if the row's new key turns out to be taken.
@@ -209,7 +211,7 @@ impl<'a> StoredRows<'a> {
         let links = self.links()?;
         check_children(self.statement, self.table, &links, old, None, chain)?;
         let cascades = self.tells_of_cascade(&links, old, None, chain);
-        if self.changes_children_first(&links, chain) {
+        if self.changes_children_first(&links, old, None, chain) {
             cascade(self.statement, self.table, &links, old, None, chain)?;
             return self.write_delete(key, old, cascades);
         }

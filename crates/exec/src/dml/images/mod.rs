@@ -81,12 +81,19 @@ pub struct Images<'a> {
     search: Option<Search>,
 }
 
-/// Locks and opens the table of images.
+/// Locks and opens the table of images. What asks for another try (`Error::stale_plan`): somebody has locked it since the session was let in.
 pub fn open_table(statement: &Execution<'_>, source: &SourceTable) -> Result<Arc<Table>> {
     let wait = LockPolicy::Wait(statement.table_lock_wait);
     let mut txn = statement.txn.borrow_mut();
-    let table = statement.catalog.open_table(&mut txn, &source.database, &source.name, LockMode::IX, wait)?;
-    table.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[&source.database, &source.name]))
+    let (database, name) = (&source.database, &source.name);
+    let held = statement.catalog.table(database, name)?.and_then(|table| txn.table_lock(table.def.id));
+    let table = statement.catalog.open_table(&mut txn, database, name, LockMode::IX, wait)?;
+    let table = table.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[database, name]))?;
+    if held.is_none() && statement.server.is_locked_by_others(database, name, true) {
+        txn.give_back_table(table.def.id);
+        return Err(Error::stale_plan());
+    }
+    Ok(table)
 }
 
 impl<'a> Images<'a> {

@@ -117,13 +117,14 @@ impl AskSession for Environment {
 
     fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool> {
         let channels = &self.server.replication;
-        if set.is_subset_of(&channels.executed()) {
+        let executed = || self.server.executed();
+        if set.is_subset_of(&executed()) {
             return Ok(true);
         }
         let until = Instant::now().checked_add(time).ok_or_else(|| Error::new(&ER_WRONG_ARGUMENTS, &[&WAIT_FOR_GTIDS]))?;
         let mut are_executed = false;
         let goes_on = || self.client.interrupt.check_wait().is_ok();
-        self.server.blocking(&mut || are_executed = replication::wait_for_gtids(channels, set, until, &goes_on));
+        self.server.blocking(&mut || are_executed = replication::wait_for_gtids(channels, &executed, set, until, &goes_on));
         Ok(are_executed)
     }
 
