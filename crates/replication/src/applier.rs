@@ -31,6 +31,7 @@ use vaquita_wire::binlog::{
     RowsKind, TableMap, TransactionPayload, XaPrepare,
 };
 
+use crate::acks::AckedPlace;
 use crate::boundaries::{Name, Step, step_of};
 use crate::errors;
 use crate::queue::{Queue, Queued, SourceEvent};
@@ -71,6 +72,8 @@ pub struct Applier {
     statements_come: bool,
     /// Files that statements load, by the source's number.
     files: HashMap<u32, Vec<u8>>,
+    /// The source is told when what was applied is committed (ACK-1).
+    ack: Option<AckedPlace>,
 }
 
 /// Transactions that were applied and are not committed.
@@ -130,6 +133,7 @@ impl Applier {
             alone: 0,
             statements_come: false,
             files: HashMap::new(),
+            ack: None,
         }
     }
 
@@ -200,11 +204,35 @@ impl Applier {
                     continue;
                 }
             };
-            match self.event(&event) {
+            let outcome = self.event(&event);
+            if outcome.is_ok() {
+                self.note_ack(&event);
+            }
+            match outcome {
                 Ok(Outcome::GoOn) => {}
                 Ok(Outcome::Until | Outcome::Stop) => return Ok(()),
                 Err(error) => self.try_again(error)?,
             }
+        }
+    }
+
+    /// An event that the source wants an ack of was carried out.
+    fn note_ack(&mut self, event: &SourceEvent) {
+        if !event.wants_ack {
+            return;
+        }
+        if let Ok(raw) = RawEvent::of_packet(&event.bytes, event.has_checksum) {
+            self.ack = Some(AckedPlace { file: event.file.clone(), pos: u64::from(raw.header.end_position) });
+        }
+        if !self.transaction.begun && self.group.transactions == 0 {
+            self.tell_ack();
+        }
+    }
+
+    /// Nothing waits for its commit.
+    fn tell_ack(&mut self) {
+        if let Some(place) = self.ack.take() {
+            self.queue.acks.committed(place);
         }
     }
 
@@ -251,6 +279,7 @@ impl Applier {
         self.decoder = Decoder::default();
         self.tables.clear();
         self.files.clear();
+        self.ack = None;
     }
 
     fn event(&mut self, source: &SourceEvent) -> Result<Outcome> {
@@ -305,8 +334,11 @@ impl Applier {
             Event::MariaGtid(gtid) => Name::Maria(gtid.gtid),
             _ => Name::None,
         };
+        // A large one would keep the group waiting.
         let is_of_rows = match event {
-            Event::Gtid(gtid) => !gtid.may_have_statements,
+            Event::Gtid(gtid) => {
+                !gtid.may_have_statements && gtid.transaction_bytes.is_none_or(|bytes| bytes <= GROUP_BYTES as u64)
+            }
             Event::MariaGtid(gtid) => gtid.flags & MariaGtidEvent::STANDALONE == 0 && gtid.xid.is_none(),
             _ => true,
         };
@@ -719,6 +751,7 @@ impl Applier {
     fn applied(&mut self, applied: Applied) {
         self.group = Group::default();
         self.channel.note_applied(|known| *known = applied);
+        self.tell_ack();
         let mut status = self.channel.status.applier.lock();
         let mut times = std::mem::take(&mut self.transaction.times);
         times.end_us = now_us();

@@ -6,11 +6,12 @@
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls_pki_types::pem::PemObject;
@@ -141,6 +142,14 @@ impl Stream {
         }
     }
 
+    /// Something can be read that the socket does not tell of.
+    fn has_input(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => !stream.conn.wants_read(),
+        }
+    }
+
     fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match self {
             Stream::Plain(stream) => stream.write_all(bytes),
@@ -200,12 +209,26 @@ impl Connection {
     /// The next packet of the server's.
     pub fn packet(&mut self) -> Result<Vec<u8>> {
         loop {
+            if let Some(packet) = self.packet_or_signal(None)? {
+                return Ok(packet);
+            }
+        }
+    }
+
+    /// The next packet; `None`: `signal` can be read, and nothing has come.
+    pub fn packet_or_signal(&mut self, signal: Option<BorrowedFd<'_>>) -> Result<Option<Vec<u8>>> {
+        loop {
             let mut waiting = self.input.get(self.taken..).unwrap_or_default();
             let before = waiting.len();
             let packet = self.reader.next(&mut waiting).map_err(|error| malformed(&error))?.map(|payload| payload.to_vec());
             self.taken += before - waiting.len();
-            if let Some(packet) = packet {
+            if packet.is_some() {
                 return Ok(packet);
+            }
+            if let Some(signal) = signal.filter(|_| !self.stream.has_input())
+                && !self.wait_for_input(signal)?
+            {
+                return Ok(None);
             }
             self.input.resize(PIECE_BYTES, 0);
             let len = self.stream.read(&mut self.input)?;
@@ -215,6 +238,31 @@ impl Connection {
                 return Err(SourceError::new(CR_SERVER_LOST, "Lost connection to MySQL server: it has closed the connection"));
             }
         }
+    }
+
+    /// Whether the server has sent something, before `signal` can be read.
+    fn wait_for_input(&self, signal: BorrowedFd<'_>) -> Result<bool> {
+        let most = self.socket.read_timeout()?.unwrap_or(CONNECT_TIMEOUT);
+        let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
+        let mut both = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(signal, PollFlags::IN)];
+        match poll(&mut both, Some(&timeout)) {
+            Ok(0) => Err(std::io::Error::from(ErrorKind::TimedOut).into()),
+            Ok(_) => Ok(!both[0].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(std::io::Error::from(error).into()),
+        }
+    }
+
+    /// A packet that is no command, and is not answered; the server's next one has another number.
+    pub fn send_aside(&mut self, payload: &[u8]) -> Result<()> {
+        let mut writer = PacketWriter::with_buffer(Vec::new(), 0);
+        writer.packet(|out| out.extend_from_slice(payload));
+        Ok(self.stream.send(writer.bytes())?)
+    }
+
+    /// The number of the server's next packet.
+    pub fn expect_seq(&mut self, seq: u8) {
+        self.reader.expect_seq(seq);
     }
 
     fn send(&mut self, seq: u8, payload: &[u8]) -> Result<()> {

@@ -8,6 +8,7 @@
 //! | `connection` | a connection to a server whose log is read |
 //! | `boundaries` | where transactions of a log begin and end |
 //! | `queue` | what is received and not applied (QUEUE-n) |
+//! | `acks` | what a semi-synchronous source is told (ACK-n) |
 //! | `receiver` | reads the log |
 //! | `settings`, `tables` | what statements and rows of the log mean here |
 //! | `applier` | carries it out (APPLIER-n) |
@@ -20,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acks;
 mod applier;
 mod binlog_statement;
 mod boundaries;

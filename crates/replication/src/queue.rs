@@ -13,10 +13,14 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use vaquita_types::gtid::{GtidSet, MariaGtid};
 
+use crate::acks::Acks;
+
 /// Bytes that wait at most; one event is always taken.
 const BYTES_MAX: usize = 64 << 20;
 /// What an event takes beside its bytes.
 const EVENT_OVERHEAD: usize = 64;
+/// How often is looked whether the applier still runs.
+const LOOK: Duration = Duration::from_millis(100);
 
 pub enum Queued {
     Event(SourceEvent),
@@ -32,6 +36,8 @@ pub struct SourceEvent {
     pub file: Arc<str>,
     /// Transactions end with it.
     pub ends: bool,
+    /// The source wants an ack when all up to it is committed.
+    pub wants_ack: bool,
 }
 
 /// Behind the last whole transaction that was received.
@@ -53,6 +59,8 @@ struct State {
     is_within: bool,
     /// The receiver shall begin again.
     rewinds: bool,
+    /// The applier waits for events: it has committed what it has taken, but for a transaction that has begun.
+    applier_waits: bool,
     receiver_stops: bool,
     applier_stops: bool,
     /// Of the receiver's connection.
@@ -66,6 +74,7 @@ pub struct Queue {
     filled: Condvar,
     /// There is room, or the receiver shall stop or begin again.
     emptied: Condvar,
+    pub acks: Acks,
 }
 
 /// Why the receiver does not go on.
@@ -151,7 +160,25 @@ impl Queue {
                 self.emptied.notify_all();
                 return Some((queued, state.bytes));
             }
+            state.applier_waits = true;
+            self.emptied.notify_all();
             self.filled.wait(&mut state);
+            state.applier_waits = false;
+        }
+    }
+
+    /// Waits until all that was received is committed, as long as it goes on; false: it does not.
+    pub fn wait_until_applied(&self, is_applied: impl Fn() -> bool) -> Result<bool, Interrupted> {
+        let mut state = self.state.lock();
+        loop {
+            interrupted(&state)?;
+            if state.events.is_empty() && state.applier_waits {
+                return Ok(true);
+            }
+            if !is_applied() {
+                return Ok(false);
+            }
+            self.emptied.wait_for(&mut state, LOOK);
         }
     }
 
@@ -218,7 +245,7 @@ mod tests {
     use super::*;
 
     fn event(ends: bool) -> SourceEvent {
-        SourceEvent { bytes: vec![0; 100], has_checksum: false, file: "log.1".into(), ends }
+        SourceEvent { bytes: vec![0; 100], has_checksum: false, file: "log.1".into(), ends, wants_ack: false }
     }
 
     fn socket() -> TcpStream {

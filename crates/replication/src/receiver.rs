@@ -8,12 +8,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vaquita_session::replication::{Channel, Running, ThreadError, TransactionName, TransactionTimes, UseGtid};
 use vaquita_session::server::Server;
-use vaquita_session::variables::registry;
+use vaquita_session::variables::{Var, registry};
 use vaquita_types::Value;
+use vaquita_types::errno::ER_UNKNOWN_SYSTEM_VARIABLE;
 use vaquita_types::gtid::{MariaGtid, Uuid};
 use vaquita_wire::binlog::header::flags::ARTIFICIAL;
 use vaquita_wire::binlog::{BinlogError, ChecksumAlgorithm, Decoder, Event, FormatDescription, RawEvent, event_type, header};
 use vaquita_wire::codec::{put_u16, put_u32, put_u64};
+use vaquita_wire::semi_sync::{Ack, SEQ_BEHIND_WANTED, split_event};
 
 use crate::boundaries::{Boundaries, Lies, Name};
 use crate::connection::{Connection, SourceError, Target, Tls, error_of, is_eof};
@@ -27,6 +29,7 @@ const THROUGH_GTID: u16 = 4;
 /// Of MariaDB: the statements of rows are sent, too.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 const FIRST_POSITION: u64 = 4;
+const NO_HEAD: &str = "Missing magic number for semi-sync packet";
 /// A connection that broke off sooner is not made again at once.
 const SHORT_CONNECTION: Duration = Duration::from_secs(1);
 
@@ -62,6 +65,8 @@ impl From<SourceError> for Ended {
 struct Source {
     is_mariadb: bool,
     has_checksums: bool,
+    /// It waits for our acks.
+    semi_sync: bool,
 }
 
 impl Receiver {
@@ -111,7 +116,10 @@ impl Receiver {
             Ok((mut connection, source, at)) => {
                 *tries = 0;
                 self.set_state(Running::Yes, "Waiting for source to send event");
-                match self.read(&mut connection, &source, at) {
+                self.channel.status.receiver.lock().semi_sync = source.semi_sync;
+                let read = self.read(&mut connection, &source, at);
+                self.channel.status.receiver.lock().semi_sync = false;
+                match read {
                     Err(ended) => ended,
                     Ok(()) => Ended::Lost(SourceError::new(CR_SERVER_LOST, "Lost connection to MySQL server: it ended its log")),
                 }
@@ -149,8 +157,21 @@ impl Receiver {
         // Who is refused with a wrong password may be let in later, as in MySQL.
         let mut connection = Connection::open(&target).map_err(Ended::Lost)?;
         let at = self.queue.begin_receiving(connection.socket()?);
-        let source = self.greet(&mut connection)?;
-        let at = at.unwrap_or_else(|| self.applied_to());
+        let mut source = self.greet(&mut connection)?;
+        let mut at = at.unwrap_or_else(|| self.applied_to());
+        // The source takes what is asked for for acked up to there, so that must not be ahead of what is committed.
+        if source.semi_sync {
+            let applied = self.applied_to();
+            if self.asks_by_gtid(&source) {
+                // What waits here comes again, and is passed by (APPLIER-2).
+                (at.gtids, at.domains) = (applied.gtids, applied.domains);
+            } else {
+                source.semi_sync = self.queue.wait_until_applied(|| self.channel.running().applier)?;
+            }
+        }
+        if source.semi_sync {
+            connection.query("SET @rpl_semi_sync_replica = 1, @rpl_semi_sync_slave = 1")?;
+        }
         self.register(&mut connection)?;
         self.ask_for_log(&mut connection, &source, &at)?;
         Ok((connection, source, at))
@@ -201,7 +222,19 @@ impl Receiver {
         status.source_server_id = u32::try_from(source_id).unwrap_or(0);
         status.source_uuid = uuid;
         status.clock_ahead_s = if source_now == 0 { 0 } else { source_now - now_s() };
-        Ok(Source { is_mariadb, has_checksums: checksum.is_some_and(|algorithm| algorithm == b"CRC32") })
+        drop(status);
+        let has_checksums = checksum.is_some_and(|algorithm| algorithm == b"CRC32");
+        let semi_sync = self.wants_semi_sync() && self.queue.acks.signal().is_some() && knows_semi_sync(connection)?;
+        Ok(Source { is_mariadb, has_checksums, semi_sync })
+    }
+
+    fn asks_by_gtid(&self, source: &Source) -> bool {
+        let config = self.channel.config();
+        if source.is_mariadb { config.use_gtid != UseGtid::No || config.auto_position } else { config.auto_position }
+    }
+
+    fn wants_semi_sync(&self) -> bool {
+        self.server.globals.number(Var::RplSemiSyncReplicaEnabled) != 0
     }
 
     /// SHOW REPLICAS of the source.
@@ -228,7 +261,7 @@ impl Receiver {
 
     fn ask_for_log(&self, connection: &mut Connection, source: &Source, at: &ReceivedTo) -> Result<(), Ended> {
         let config = self.channel.config();
-        let by_maria_gtid = source.is_mariadb && (config.use_gtid != UseGtid::No || config.auto_position);
+        let by_maria_gtid = source.is_mariadb && self.asks_by_gtid(source);
         if by_maria_gtid {
             let mut domains: Vec<MariaGtid> = at.domains.clone();
             domains.sort_by_key(|gtid| gtid.domain);
@@ -270,10 +303,25 @@ impl Receiver {
             boundaries: Boundaries::default(),
             skips: false,
         };
+        // Those of the connection before.
+        self.queue.acks.take();
+        let signal = if source.semi_sync { self.queue.acks.signal() } else { None };
         loop {
-            let packet = connection.packet()?;
+            if let Some(place) = signal.and_then(|_| self.queue.acks.take()) {
+                let mut ack = Vec::new();
+                Ack { position: place.pos, file: place.file.as_bytes() }.encode(&mut ack);
+                connection.send_aside(&ack)?;
+            }
+            let Some(packet) = connection.packet_or_signal(signal)? else { continue };
             match packet.split_first() {
-                Some((0, event)) => reading.event(event)?,
+                Some((0, event)) if source.semi_sync => {
+                    let (wants_ack, event) = split_event(event).map_err(|_| Ended::Failed(errors::fatal(NO_HEAD)))?;
+                    if wants_ack {
+                        connection.expect_seq(SEQ_BEHIND_WANTED);
+                    }
+                    reading.event(event, wants_ack)?;
+                }
+                Some((0, event)) => reading.event(event, false)?,
                 _ if is_eof(&packet) => return Ok(()),
                 _ => return Err(Ended::Failed(errors::from_source(&error_of(&packet)))),
             }
@@ -340,6 +388,18 @@ impl Receiver {
     }
 }
 
+/// Whether the source can wait for acks, if it does or not. Each version has another name for it.
+fn knows_semi_sync(connection: &mut Connection) -> Result<bool, SourceError> {
+    for name in ["rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled"] {
+        match connection.query(&format!("SELECT @@global.{name}")) {
+            Ok(_) => return Ok(true),
+            Err(error) if error.number == ER_UNKNOWN_SYSTEM_VARIABLE.code => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
 /// What was read of one connection.
 struct Reading<'r> {
     receiver: &'r Receiver,
@@ -353,7 +413,7 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    fn event(&mut self, bytes: &[u8]) -> Result<(), Ended> {
+    fn event(&mut self, bytes: &[u8], wants_ack: bool) -> Result<(), Ended> {
         let code = bytes.get(4).copied().unwrap_or(0);
         if code == event_type::FORMAT_DESCRIPTION {
             let data = bytes.get(header::HEADER_BYTES..).unwrap_or_default();
@@ -384,6 +444,7 @@ impl Reading<'_> {
             has_checksum: self.has_checksums && !skipped,
             file: self.file.clone(),
             ends: lies == Lies::Ends,
+            wants_ack,
         };
         let waiting = self.receiver.queue.push(event, is_whole.then(|| self.to.clone()))?;
         let mut status = self.receiver.channel.status.receiver.lock();

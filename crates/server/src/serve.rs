@@ -318,6 +318,10 @@ fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
     for client in server.clients().list() {
         client.kill(true);
     }
+    // Clients are gone, so nobody is told of a commit that no replica has.
+    if let Some(log) = front.binary_log.get() {
+        log.semi_sync().stop();
+    }
     server.replication.stop_all();
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
     while !server.clients().is_empty() && std::time::Instant::now() < deadline {

@@ -50,6 +50,31 @@ pub trait BinaryLogFiles: Send + Sync {
 
     /// Removes the files before this one.
     fn purge_before(&self, file: u32) -> Result<()>;
+
+    /// Global variables have changed that are the log's.
+    fn settings_changed(&self);
+
+    fn semi_sync(&self) -> SemiSyncStatus;
+}
+
+/// Semi-synchronous replication, the source's side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SemiSyncStatus {
+    pub on: bool,
+    /// Replicas that are connected.
+    pub clients: u64,
+    /// That have come.
+    pub acks: u64,
+    /// Commits that were acked by enough replicas, and that were not.
+    pub acknowledged: u64,
+    pub not_acknowledged: u64,
+    /// How often it was turned off.
+    pub times_off: u64,
+    /// Waits that are over, and how long they were.
+    pub waits: u64,
+    pub waited_us: u64,
+    /// Commits that wait now.
+    pub waiting: u64,
 }
 
 /// What COM_REGISTER_SLAVE has told.

@@ -62,6 +62,10 @@ impl fmt::Display for GtidNext {
 #[derive(Clone, Debug, Default)]
 pub struct LoggedContext {
     pub connection: u32,
+    /// Rows are compressed, with this level of zstd.
+    pub compression: Option<u8>,
+    /// The GTID is to be told (`CommitLog::take_reported`).
+    pub reports: bool,
     /// Microseconds since 1970, when the statement began.
     pub began_us: i64,
     pub sql_mode: u64,
@@ -157,6 +161,9 @@ pub trait CommitLog: Send + Sync {
 
     /// Ends a transaction, of which the sink may have nothing.
     fn commit(&self, sink: &mut dyn LogSink, commit: &LoggedCommit<'_>) -> Result<()>;
+
+    /// The GTIDs of what a connection has committed since this was asked last, of those commits that report.
+    fn take_reported(&self, connection: u64) -> GtidSet;
 
     /// The transaction is in the log, or counts as executed.
     fn has_executed(&self, gtid: &Gtid) -> bool;

@@ -70,6 +70,9 @@ pub struct Client {
 /// MySQL looks each 5 s, where it looks.
 const ABANDONED: Duration = Duration::from_secs(1);
 
+/// Its commit is durable here and not yet at replicas.
+const WAITING_FOR_ACK: &str = "Waiting for semi-sync ACK from replica";
+
 const OBSERVED: u8 = 1;
 const WITH_HISTORY: u8 = 2;
 
@@ -339,7 +342,11 @@ impl Client {
     }
 
     pub fn snapshot(&self) -> ClientState {
-        self.state.lock().state.clone()
+        let mut state = self.state.lock().state.clone();
+        if self.is_busy() && self.interrupt.waits_for_others() {
+            state.state = WAITING_FOR_ACK;
+        }
+        state
     }
 
     /// A command is running.

@@ -77,7 +77,7 @@ pub use commit::active::{Isolation, TxnInfo};
 pub use commit::counters::LOG_PLACE;
 pub use commit::log_buffer::{LogBuffer, LogEntry, LogObject};
 pub use commit::records::Records;
-pub use commit::stages::{Change, Content, LogError, RocksLog, Stages};
+pub use commit::stages::{Change, Content, GoOn, Held, LogError, RocksLog, Stages};
 pub use commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 pub use encoding::catalog::keys::meta as meta_key;
 pub use encoding::ids::{TEMPORARY_ID_MIN, reference_lock, referenced_key};

@@ -6,7 +6,7 @@
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result`, `metadata` and `row` encode what the server answers.
-//! 5. `binlog` has the events of the binary log, which replication sends and reads.
+//! 5. `binlog` has the events of the binary log, which replication sends and reads, `semi_sync` how it says which have arrived.
 //!
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with,
 //! `fuzzing` the entry points of fuzzers.
@@ -29,6 +29,7 @@ pub mod params;
 pub mod proof;
 pub mod result;
 pub mod row;
+pub mod semi_sync;
 
 pub use error::ProtocolError;
 pub use packet::{PacketReader, PacketWriter, Payload};

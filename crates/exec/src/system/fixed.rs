@@ -80,11 +80,17 @@ const PLUGINS: &[(&str, &str, &str)] = &[
     ("InnoDB", "STORAGE ENGINE", "Supports transactions, row-level locking, and foreign keys"),
     ("PERFORMANCE_SCHEMA", "STORAGE ENGINE", "Performance Schema"),
     ("ROCKSDB", "STORAGE ENGINE", "Stored as InnoDB tables are"),
+    ("rpl_semi_sync_source", "REPLICATION", "Source-side semi-synchronous replication."),
+    ("rpl_semi_sync_replica", "REPLICATION", "Replica-side semi-synchronous replication."),
 ];
 
 pub fn plugins(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     let row = |&(name, kind, description): &(&str, &str, &str)| {
-        let type_version = if kind == "AUTHENTICATION" { "2.1" } else { "80400.0" };
+        let type_version = match kind {
+            "AUTHENTICATION" => "2.1",
+            "REPLICATION" => "4.0",
+            _ => "80400.0",
+        };
         row![name, "1.0", "ACTIVE", kind, type_version, NULL, NULL, "Vaquita", description, "PROPRIETARY", "FORCE"]
     };
     Ok(PLUGINS.iter().map(row).collect())

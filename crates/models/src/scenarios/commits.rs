@@ -18,7 +18,7 @@ use crate::commit::active::{ActiveTransactions, Isolation};
 use crate::commit::counters::{CounterChange, Counters};
 use crate::commit::pipeline::{Parts, Pipeline};
 use crate::commit::records::Records;
-use crate::commit::stages::{Change, LogError, RocksLog, Stages};
+use crate::commit::stages::{Change, GoOn, Held, LogError, RocksLog, Stages};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 use crate::encoding::key_hash;
 use crate::locks::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
@@ -36,6 +36,8 @@ struct World {
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
     pipeline: Arc<Pipeline>,
+    /// What commits tell the binary log.
+    told: Vec<u8>,
 }
 
 /// Transactions from this one on are refused.
@@ -58,6 +60,93 @@ impl Stages for Certifier {
 
     fn sync(&self) -> std::result::Result<(), LogError> {
         self.0.sync()
+    }
+}
+
+/// RocksDB's log, and replicas that must have what the binary log is told.
+struct Replicated {
+    log: RocksLog,
+    state: Mutex<Acks>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Acks {
+    /// Of the group that was logged last.
+    told: bool,
+    /// Commits that were logged, that were acked, and the numbers of the last of both.
+    logged: u64,
+    acked: u64,
+    last: u64,
+    last_acked: u64,
+    ends: Vec<GoOn>,
+}
+
+impl Replicated {
+    fn new(db: &Arc<Db>) -> Arc<Replicated> {
+        let log = RocksLog::new(Arc::clone(db));
+        Arc::new(Replicated { log, state: Mutex::new(Acks::default()), changed: Condvar::new() })
+    }
+
+    /// Acks what is logged, until that is so many commits.
+    fn ack(&self, commits: u64) {
+        let mut state = self.state.lock();
+        while state.acked < commits {
+            if state.logged == state.acked {
+                self.changed.wait(&mut state);
+                continue;
+            }
+            state.acked = state.logged;
+            state.last_acked = state.last;
+            let ends = std::mem::take(&mut state.ends);
+            drop(state);
+            ends.into_iter().for_each(GoOn::run);
+            state = self.state.lock();
+        }
+    }
+}
+
+impl Stages for Arc<Replicated> {
+    fn certify(&self, _request: &CommitRequest) -> Result<()> {
+        Ok(())
+    }
+
+    fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
+        let told = change.commits.iter().filter(|commit| !commit.log.is_empty()).count() as u64;
+        let (done, sequence) = self.log.log(change, sync);
+        let mut state = self.state.lock();
+        state.told = told > 0;
+        state.logged += told;
+        state.last = if told > 0 { sequence } else { state.last };
+        self.changed.notify_all();
+        (done, sequence)
+    }
+
+    fn holds(&self) -> Held {
+        if self.state.lock().told { Held::LocksAndWaiters } else { Held::Nothing }
+    }
+
+    fn hides(&self) -> bool {
+        true
+    }
+
+    fn waits(&self) -> bool {
+        let state = self.state.lock();
+        state.logged > state.acked
+    }
+
+    fn hold(&self, go_on: GoOn) {
+        let mut state = self.state.lock();
+        if state.logged > state.acked {
+            state.ends.push(go_on);
+        } else {
+            drop(state);
+            go_on.run();
+        }
+    }
+
+    fn sync(&self) -> std::result::Result<(), LogError> {
+        self.log.sync()
     }
 }
 
@@ -93,13 +182,18 @@ impl Outcome {
 impl World {
     fn new() -> (World, JoinHandle<()>) {
         let db = Arc::new(Db::default());
+        let stages = Arc::new(Certifier(RocksLog::new(Arc::clone(&db))));
+        World::with(db, stages)
+    }
+
+    fn with(db: Arc<Db>, stages: Arc<dyn Stages>) -> (World, JoinHandle<()>) {
         let hooks = hooks();
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks.threads), hooks.statements));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
         let parts = Parts {
             db: Arc::clone(&db),
-            stages: Arc::new(Certifier(RocksLog::new(Arc::clone(&db)))),
+            stages,
             locks: Arc::clone(&locks),
             counters: Arc::clone(&counters),
             active: Arc::clone(&active),
@@ -109,13 +203,22 @@ impl World {
         };
         let pipeline = Arc::new(Pipeline::new(parts, FlushMode::SyncEachCommit));
         let committer = pipeline.start_committer().expect("threads can be started");
-        (World { db, locks, counters, active, pipeline }, committer)
+        (World { db, locks, counters, active, pipeline, told: Vec::new() }, committer)
     }
 
     fn owner(&self, id: u64) -> Arc<Owner> {
         let owner = Owner::new(id, Arc::new(Interrupt::new(id)));
         self.active.add(&owner, Isolation::RepeatableRead);
         owner
+    }
+
+    /// What a reader sees who begins now (`Store::snapshot`).
+    fn visible(&self) -> Arc<Snapshot> {
+        let visible = self.pipeline.visible();
+        visible.snapshot().unwrap_or_else(|| {
+            let latest = Arc::new(Snapshot::new(&self.db));
+            visible.snapshot().filter(|seen| seen.sequence() < latest.sequence()).unwrap_or(latest)
+        })
     }
 
     fn get(&self, key: &str, at: Option<&Snapshot>) -> u8 {
@@ -136,7 +239,16 @@ impl World {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
         let touched = Touched::Keys(vec![key_hash(key.as_bytes())]);
-        self.submit(CommitRequest { records, touched, files: None, counters, log: Vec::new(), owner: Some(owner), held })
+        self.submit(CommitRequest {
+            records,
+            touched,
+            files: None,
+            counters,
+            log: self.told.clone(),
+            owner: Some(owner),
+            held,
+            interrupt: None,
+        })
     }
 
     /// The same by a file.
@@ -152,6 +264,7 @@ impl World {
             log: Vec::new(),
             owner: Some(owner),
             held,
+            interrupt: None,
         })
     }
 
@@ -269,6 +382,57 @@ pub fn first_committer_wins() {
     world.increment(1);
     thread.join().expect("no thread panics");
     assert_eq!(world.get("k", None), 2, "a lost update");
+    world.end(committer, 2);
+}
+
+/// Two clients, one of which tells the log nothing, and a replica: nobody sees what it has not acked, and who is told of a commit sees it (VISIBLE-1,
+/// VISIBLE-2).
+pub fn held() {
+    let db = Arc::new(Db::default());
+    let replicated = Replicated::new(&db);
+    let (mut world, committer) = World::with(db, Arc::new(Arc::clone(&replicated)));
+    let untold = world.clone();
+    world.told = vec![1];
+    let acking = Arc::clone(&replicated);
+    let replica = thread::spawn(move || acking.ack(2));
+    let other = thread::spawn(move || {
+        untold.increment_key(3, "u");
+        assert_eq!(untold.get("u", Some(&untold.visible())), 1, "acknowledged and not seen");
+    });
+    for n in 1..=2 {
+        world.increment(u64::from(n));
+        let seen = world.visible();
+        assert_eq!(world.get("k", Some(&seen)), n, "acknowledged and not seen");
+    }
+    let (seen, acked) = (world.visible(), replicated.state.lock().last_acked);
+    assert!(world.get("k", Some(&seen)) == 2 && acked > 0);
+    other.join().expect("no thread panics");
+    replica.join().expect("no thread panics");
+    assert_eq!(world.pipeline.visible().last(), None, "hidden for ever");
+    world.end(committer, 3);
+}
+
+/// A client, a replica and a reader, who sees nothing that the replica has not acked.
+pub fn hidden() {
+    let db = Arc::new(Db::default());
+    let replicated = Replicated::new(&db);
+    let (mut world, committer) = World::with(db, Arc::new(Arc::clone(&replicated)));
+    world.told = vec![1];
+    let acking = Arc::clone(&replicated);
+    let replica = thread::spawn(move || acking.ack(2));
+    let writer = world.clone();
+    let thread = thread::spawn(move || (1..=2).for_each(|id| writer.increment(id)));
+    let mut last = 0;
+    for _ in 0..2 {
+        let seen = world.visible();
+        let acked = replicated.state.lock().last_acked;
+        assert!(seen.sequence() <= acked, "seen and not acked: {} {acked}", seen.sequence());
+        let value = world.get("k", Some(&seen));
+        assert!(last <= value, "back in time");
+        last = value;
+    }
+    thread.join().expect("no thread panics");
+    replica.join().expect("no thread panics");
     world.end(committer, 2);
 }
 

@@ -26,7 +26,7 @@ fn hooks() -> EngineHooks {
     EngineHooks::of(Arc::new(Hooks))
 }
 
-pub const ALL: [(&str, fn()); 23] = [
+pub const ALL: [(&str, fn()); 25] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -41,6 +41,8 @@ pub const ALL: [(&str, fn()); 23] = [
     ("locks.range-and-writers", locks::range_and_writers),
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),
+    ("commits.held", commits::held),
+    ("commits.hidden", commits::hidden),
     ("commits.cached-rows", commits::cached_rows),
     ("commits.spans", commits::spans),
     ("commits.files", commits::files),

@@ -201,7 +201,10 @@ pub enum Library {
     Component(String),
     NoComponent(String),
     /// INSTALL PLUGIN with its file, UNINSTALL PLUGIN with its name.
-    Plugin(String),
+    Plugin {
+        name: String,
+        file: String,
+    },
     NoPlugin(String),
     /// CREATE FUNCTION … SONAME with its file.
     Function(String),

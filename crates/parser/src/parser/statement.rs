@@ -126,7 +126,7 @@ impl Parser<'_> {
             let name = self.ident()?;
             if install {
                 self.expect(Kw::SONAME)?;
-                Library::Plugin(self.ident_or_text()?)
+                Library::Plugin { name, file: self.ident_or_text()? }
             } else {
                 Library::NoPlugin(name)
             }

@@ -89,6 +89,8 @@ impl CommitLog for BinaryLog {
             original_commit_us: origin.and_then(|origin| origin.commit_us),
             original_version: origin.and_then(|origin| origin.version),
             begin,
+            compression: context.compression.unwrap_or(0),
+            report_to: if context.reports { context.connection } else { 0 },
         };
         let mut content = Vec::with_capacity(64 + facts.begin.len());
         facts.encode(&mut content);
@@ -96,7 +98,7 @@ impl CommitLog for BinaryLog {
     }
 
     fn executed(&self) -> GtidSet {
-        BinaryLog::executed(self)
+        BinaryLog::visible(self)
     }
 
     fn purged(&self) -> Result<GtidSet> {
@@ -105,6 +107,10 @@ impl CommitLog for BinaryLog {
 
     fn add_executed(&self, gtids: &GtidSet) -> Result<()> {
         BinaryLog::add_executed(self, gtids)
+    }
+
+    fn take_reported(&self, connection: u64) -> GtidSet {
+        self.reported.lock().remove(&(connection as u32)).unwrap_or_default()
     }
 
     fn has_executed(&self, gtid: &Gtid) -> bool {

@@ -52,6 +52,10 @@ pub struct Facts {
     pub original_version: Option<u32>,
     /// The data of the QUERY_EVENT that it begins with, empty for DDL.
     pub begin: Vec<u8>,
+    /// The level of zstd with which its events are compressed; 0: they are not.
+    pub compression: u8,
+    /// The connection that is told the GTID; 0: none.
+    pub report_to: u32,
 }
 
 /// What is asked of the log itself.
@@ -106,6 +110,8 @@ impl Facts {
         put(out, self.original_commit_us.unwrap_or(0));
         put(out, self.original_version.unwrap_or(0).into());
         put_bytes(out, &self.begin);
+        out.push(self.compression);
+        put(out, self.report_to.into());
     }
 
     pub fn decode(content: &[u8]) -> Result<Facts> {
@@ -133,7 +139,18 @@ impl Facts {
         let original_commit_us = Some(fields.number()?).filter(|us| *us != 0);
         let original_version = Some(fields.number()? as u32).filter(|version| *version != 0);
         let begin = fields.bytes()?.to_vec();
-        Ok(Facts { naming, timestamp, server_id, has_statements, original_commit_us, original_version, begin })
+        let (compression, report_to) = (fields.byte()?, fields.number()? as u32);
+        Ok(Facts {
+            naming,
+            timestamp,
+            server_id,
+            has_statements,
+            original_commit_us,
+            original_version,
+            begin,
+            compression,
+            report_to,
+        })
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `reader` | events in their order |
 //! | `source` | the log as its readers see it |
 //! | `dump` | what replicas are sent |
+//! | `semi_sync` | commits that wait until replicas have them |
 //! | `statements` | what statements show of it, and do with it |
 //!
 //! The events of a commit are in the batch of its rows, in a family of their own: either both are there after a crash or none. A file of MySQL's log
@@ -32,6 +33,9 @@ mod render;
 #[cfg(test)]
 mod render_tests;
 mod rows;
+pub mod semi_sync;
+#[cfg(test)]
+mod semi_sync_tests;
 mod settings;
 pub mod source;
 mod stage;
@@ -43,8 +47,9 @@ mod test_source;
 mod told_tests;
 mod writer;
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
@@ -56,10 +61,14 @@ use entries::{Control, kind};
 pub use place::{BASE_NAME, FIRST_POS, Place, Servers, file_name, file_number};
 use place::{Entry, extent_file_key, extent_key, numbers_of_extent_key};
 pub use reader::{LogEvent, LogReader};
+use semi_sync::SemiSync;
 pub use settings::GlobalSettings;
 pub use statements::LogStatements;
 pub use writer::LogSettings;
 use writer::{Group, State, Writer, state_key};
+
+/// Wakes who waits.
+pub type Wake = dyn Fn() + Send + Sync;
 
 /// How the log is written at the moment.
 pub trait Settings: Send + Sync {
@@ -77,7 +86,15 @@ pub struct BinaryLog {
     grown: Condvar,
     /// Readers that sleep.
     waiting: AtomicU64,
+    /// Readers that wait for something else as well.
+    watchers: Mutex<Vec<Weak<Wake>>>,
+    watching: AtomicU64,
+    pub semi_sync: SemiSync,
+    /// What waits for replicas and is not seen, in the order of the log: where a group ends, and its GTIDs.
+    hidden: Arc<Mutex<VecDeque<(Place, GtidSet)>>>,
     next_extent: AtomicU64,
+    /// GTIDs for connections that want to know those of their transactions.
+    reported: Mutex<HashMap<u32, GtidSet>>,
     rows: rows::RowWriter,
 }
 
@@ -141,7 +158,12 @@ impl BinaryLog {
             published: Mutex::new(Published { end, servers, executed, elsewhere }),
             grown: Condvar::new(),
             waiting: AtomicU64::new(0),
+            watchers: Mutex::default(),
+            watching: AtomicU64::new(0),
+            semi_sync: SemiSync::default(),
+            hidden: Arc::default(),
             next_extent: AtomicU64::new(next_extent),
+            reported: Mutex::default(),
             rows: rows::RowWriter,
         }))
     }
@@ -163,7 +185,15 @@ impl BinaryLog {
         leader.writer = writer;
         self.open.store(true, Ordering::Release);
         self.publish(&leader);
+        self.semi_sync.configure(now.semi_sync);
         Ok(())
+    }
+
+    /// Variables have changed of which more depends than what is logged next.
+    pub fn settings_changed(&self) {
+        if self.is_open() {
+            self.semi_sync.configure(self.now().semi_sync);
+        }
     }
 
     /// How the log is written; nothing is told before `begin`.
@@ -202,7 +232,26 @@ impl BinaryLog {
         published.servers.clone_from(&leader.writer.servers);
         published.executed.clone_from(&leader.executed);
         drop(published);
-        self.grown.notify_all();
+        self.tell_grown();
+    }
+
+    /// `end` has moved.
+    fn tell_grown(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.grown.notify_all();
+        }
+        if self.watching.load(Ordering::SeqCst) > 0 {
+            let mut watchers = self.watchers.lock();
+            watchers.retain(|watcher| watcher.upgrade().map(|wake| wake()).is_some());
+            self.watching.store(watchers.len() as u64, Ordering::SeqCst);
+        }
+    }
+
+    /// Calls `wake` whenever the log has grown, until it is dropped.
+    pub fn watch(&self, wake: &Arc<Wake>) {
+        let mut watchers = self.watchers.lock();
+        watchers.push(Arc::downgrade(wake));
+        self.watching.store(watchers.len() as u64, Ordering::SeqCst);
     }
 
     /// Behind the last event that may be read.
@@ -218,6 +267,17 @@ impl BinaryLog {
     /// All that is in the log, was in it, or counts as executed all the same.
     pub fn executed(&self) -> GtidSet {
         self.published.lock().executed.clone()
+    }
+
+    /// `gtid_executed`: of these, what readers see.
+    pub fn visible(&self) -> GtidSet {
+        // First: what is shown meanwhile is in neither, or was hidden when it was looked for.
+        let hidden = self.hidden.lock();
+        let mut executed = self.executed();
+        for (_, gtids) in hidden.iter() {
+            executed = executed.subtract(gtids);
+        }
+        executed
     }
 
     /// What is executed and not in the log.

@@ -11,6 +11,8 @@
 //! * An event gets its length and its flags when it ends, which it does not before it is known what comes next.
 //! * What begins with a QUERY ends with an XID, or with an XA_PREPARE. DDL is its QUERY alone.
 //!
+//! With `binlog_transaction_compression` what is above becomes one TRANSACTION_PAYLOAD, but for large transactions, DDL and XA branches.
+//!
 //! Headers have the end position 0, and a length without a checksum: whether there will be one is the file's to say.
 
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::binlog::header::{EVENT_BYTES_MAX, HEADER_BYTES, flags};
 use vaquita_wire::binlog::query::{encode_rows_query, encode_xid};
 use vaquita_wire::binlog::rows::rows_flags;
-use vaquita_wire::binlog::{Header, event_type};
+use vaquita_wire::binlog::{Header, TransactionPayload, event_type};
 use vaquita_wire::codec::{put_lenenc_int, put_u16};
 
 use super::entries::{Control, Facts, Unit, damaged, kind};
@@ -178,11 +180,34 @@ impl<'r> Rendering<'r> {
             static NEXT_XID: AtomicU64 = AtomicU64::new(1);
             self.event(event_type::XID, 0, |out| encode_xid(out, NEXT_XID.fetch_add(1, Ordering::Relaxed)))?;
         }
-        if self.extent.is_some() {
-            self.store()?;
+        match self.extent {
+            Some(_) => self.store()?,
+            None => self.compress()?,
         }
         let (count, bytes) = (self.stored_count + self.count, self.stored_bytes + self.out.len() as u64);
         Unit { facts: self.facts, events: &self.out, count, bytes, extent: self.extent }.encode(log);
+        Ok(())
+    }
+
+    /// Makes one event of all, the BEGIN included, if they are rows and it is shorter (`binlog_transaction_compression`).
+    fn compress(&mut self) -> Result<()> {
+        let facts = &self.facts;
+        if facts.compression == 0 || facts.begin.is_empty() || facts.has_statements || self.is_prepared {
+            return Ok(());
+        }
+        let level = i32::from(facts.compression);
+        let mut all = Vec::with_capacity(HEADER_BYTES + facts.begin.len() + self.out.len());
+        let (timestamp, server_id, length) = (facts.timestamp, facts.server_id, (HEADER_BYTES + facts.begin.len()) as u32);
+        Header { timestamp, event_type: event_type::QUERY, server_id, length, end_position: 0, flags: 0 }.encode(&mut all);
+        all.extend_from_slice(&facts.begin);
+        all.append(&mut self.out);
+        let start = self.begin_event(event_type::TRANSACTION_PAYLOAD, 0)?;
+        if TransactionPayload::compress(&all, level, &mut self.out) {
+            self.facts.begin.clear();
+            self.count = 0;
+            return self.end_event(start);
+        }
+        self.out = all.split_off(HEADER_BYTES + self.facts.begin.len());
         Ok(())
     }
 

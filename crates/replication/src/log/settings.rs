@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use vaquita_session::server::VERSION;
@@ -9,6 +10,7 @@ use vaquita_session::variables::{Def, Globals, registry};
 use vaquita_types::Value;
 use vaquita_types::gtid::Uuid;
 
+use super::semi_sync::SemiSyncSettings;
 use super::{LogSettings, Settings};
 
 /// The variables, looked up once.
@@ -20,6 +22,11 @@ struct Variables {
     binlog_row_metadata: Option<&'static Def>,
     gtid_mode: Option<&'static Def>,
     binlog_row_event_max_size: Option<&'static Def>,
+    semi_sync_enabled: Option<&'static Def>,
+    semi_sync_timeout: Option<&'static Def>,
+    semi_sync_wait_no_replica: Option<&'static Def>,
+    semi_sync_wait_point: Option<&'static Def>,
+    semi_sync_replicas: Option<&'static Def>,
 }
 
 static VARIABLES: LazyLock<Variables> = LazyLock::new(|| {
@@ -32,6 +39,11 @@ static VARIABLES: LazyLock<Variables> = LazyLock::new(|| {
         binlog_row_metadata: find("binlog_row_metadata"),
         gtid_mode: find("gtid_mode"),
         binlog_row_event_max_size: find("binlog_row_event_max_size"),
+        semi_sync_enabled: find("rpl_semi_sync_source_enabled"),
+        semi_sync_timeout: find("rpl_semi_sync_source_timeout"),
+        semi_sync_wait_no_replica: find("rpl_semi_sync_source_wait_no_replica"),
+        semi_sync_wait_point: find("rpl_semi_sync_source_wait_point"),
+        semi_sync_replicas: find("rpl_semi_sync_source_wait_for_replica_count"),
     }
 });
 
@@ -81,5 +93,12 @@ fn read(globals: &Globals) -> LogSettings {
         full_metadata: word(all.binlog_row_metadata) == "FULL",
         names_transactions: matches!(word(all.gtid_mode).as_str(), "ON" | "ON_PERMISSIVE"),
         row_event_bytes_max: number(all.binlog_row_event_max_size) as usize,
+        semi_sync: SemiSyncSettings {
+            enabled: number(all.semi_sync_enabled) != 0,
+            timeout: Duration::from_millis(number(all.semi_sync_timeout)),
+            wait_no_replica: number(all.semi_sync_wait_no_replica) != 0,
+            after_commit: word(all.semi_sync_wait_point) == "AFTER_COMMIT",
+            replicas: number(all.semi_sync_replicas) as usize,
+        },
     }
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 use vaquita_types::Result;
 use vaquita_types::gtid::GtidSet;
 
-use super::{BinaryLog, LogEvent, LogFile, LogReader, Place};
+use super::semi_sync::SemiSync;
+use super::{BinaryLog, LogEvent, LogFile, LogReader, Place, Wake};
 
 pub trait LogSource: Send + Sync {
     /// The oldest first.
@@ -17,6 +18,12 @@ pub trait LogSource: Send + Sync {
 
     /// Sleeps until the log is beyond `seen`; false: it was not until then.
     fn wait_beyond(&self, seen: Place, until: Instant) -> bool;
+
+    /// Calls `wake` whenever the log has grown, until it is dropped.
+    fn watch(&self, wake: &Arc<Wake>);
+
+    /// The commits that wait for replicas.
+    fn semi_sync(&self) -> &SemiSync;
 
     fn executed(&self) -> GtidSet;
 
@@ -47,6 +54,14 @@ impl LogSource for Arc<BinaryLog> {
 
     fn wait_beyond(&self, seen: Place, until: Instant) -> bool {
         BinaryLog::wait_beyond(self, seen, until)
+    }
+
+    fn watch(&self, wake: &Arc<Wake>) {
+        BinaryLog::watch(self, wake);
+    }
+
+    fn semi_sync(&self) -> &SemiSync {
+        &self.semi_sync
     }
 
     fn executed(&self) -> GtidSet {

@@ -1,13 +1,16 @@
 //! The log as a stage of commits: what the leader of a group adds to its batch, and what becomes of a group.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use vaquita_storage::{Change, CommitRequest, Content, Family, LOG_PLACE, LogBuffer, LogError, Records, Stages, is_disk_full};
-use vaquita_types::gtid::GtidSet;
+use vaquita_storage::{
+    Change, CommitRequest, Content, Family, GoOn, Held, LOG_PLACE, LogBuffer, LogError, Records, Stages, is_disk_full,
+};
+use vaquita_types::gtid::{Gtid, GtidSet};
 use vaquita_types::{Error, Result};
 
-use super::entries::{Control, Ready, ready};
-use super::place::{FILES_END, extent_key};
+use super::entries::{Control, Naming, Ready, ready};
+use super::place::{FILES_END, Place, extent_key};
 use super::start::pending_key;
 use super::writer::{Group, Writer};
 use super::{BinaryLog, elsewhere_key, now_us, render};
@@ -17,6 +20,7 @@ type Logged = (std::result::Result<(), LogError>, u64);
 impl BinaryLog {
     /// Adds what the commits tell to the records of their group. `None`: they tell nothing.
     fn add(&self, commits: &[&CommitRequest], records: &mut Records) -> Result<Option<Added>> {
+        self.semi_sync.logged(Place::default(), 0);
         if commits.iter().all(|commit| commit.log.is_empty()) {
             return Ok(None);
         }
@@ -27,6 +31,7 @@ impl BinaryLog {
         let mut group =
             Group { records, settings: &settings, executed: &mut leader.executed, added: &mut added, now_us: now_us() };
         writer.begin_group(&mut group)?;
+        let (mut end, mut transactions, mut reports) = (writer.place, 0, Vec::new());
         for commit in commits {
             let mut follows = false;
             for unit in ready(&commit.log) {
@@ -34,6 +39,10 @@ impl BinaryLog {
                     Ready::Unit(unit) => {
                         writer.add(&unit, follows, &mut group)?;
                         follows = true;
+                        (end, transactions) = (writer.place, transactions + 1);
+                        if unit.facts.report_to != 0 && unit.facts.naming != Naming::Anonymous {
+                            reports.extend(group.added.last().map(|gtid| (unit.facts.report_to, gtid.clone())));
+                        }
                     }
                     Ready::Control(Control::Rotate) => writer.rotate(&mut group)?,
                     Ready::Control(Control::Reset { first }) => {
@@ -41,7 +50,7 @@ impl BinaryLog {
                         *group.executed = GtidSet::default();
                         group.records.delete(Family::Catalog, &elsewhere_key());
                         group.added.clear();
-                        reset = true;
+                        (reset, transactions) = (true, 0);
                         writer.servers.clear();
                         writer.begin_file(first, 0, &mut group);
                     }
@@ -50,7 +59,7 @@ impl BinaryLog {
         }
         writer.end_group(&mut group)?;
         leader.writer = writer;
-        Ok(Some(Added { before, added: added.iter().fold(GtidSet::default(), with), reset }))
+        Ok(Some(Added { before, added: added.iter().fold(GtidSet::default(), with), reset, end, transactions, reports }))
     }
 
     /// The group is written, or refused.
@@ -61,6 +70,20 @@ impl BinaryLog {
             leader.executed = leader.executed.subtract(&added.added);
             return;
         }
+        if !added.reports.is_empty() {
+            let mut reported = self.reported.lock();
+            for (connection, gtid) in &added.reports {
+                reported.entry(*connection).or_default().add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
+            }
+        }
+        if added.reset {
+            self.hidden.lock().clear();
+            self.semi_sync.reset();
+        }
+        self.semi_sync.logged(added.end, added.transactions);
+        if self.semi_sync.holds() == Held::LocksAndWaiters {
+            self.hidden.lock().push_back((added.end, added.added.clone()));
+        }
         let mut published = self.published.lock();
         published.end = leader.writer.place;
         published.servers.clone_from(&leader.writer.servers);
@@ -70,9 +93,7 @@ impl BinaryLog {
             published.executed.clone_from(&leader.executed);
         }
         drop(published);
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.grown.notify_all();
-        }
+        self.tell_grown();
     }
 
     /// LOG-5.
@@ -122,9 +143,14 @@ struct Added {
     added: GtidSet,
     /// RESET BINARY LOGS AND GTIDS is among it.
     reset: bool,
+    /// Behind the last of its transactions.
+    end: Place,
+    transactions: u64,
+    /// Who is told the GTID of its transaction.
+    reports: Vec<(u32, Gtid)>,
 }
 
-fn with(mut set: GtidSet, gtid: &vaquita_types::gtid::Gtid) -> GtidSet {
+fn with(mut set: GtidSet, gtid: &Gtid) -> GtidSet {
     set.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
     set
 }
@@ -147,7 +173,34 @@ impl Stages for BinaryLog {
         render::prepare(told, self.now().row_event_bytes_max, self)
     }
 
+    fn holds(&self) -> Held {
+        self.semi_sync.holds()
+    }
+
+    fn hides(&self) -> bool {
+        self.semi_sync.hides()
+    }
+
+    fn waits(&self) -> bool {
+        self.semi_sync.waits()
+    }
+
+    /// `gtid_executed` has what readers see.
+    fn hold(&self, go_on: GoOn) {
+        let hidden = Arc::clone(&self.hidden);
+        let last = hidden.lock().back().map(|(place, _)| *place);
+        let show = Box::new(move || {
+            (go_on.show)();
+            let mut hidden = hidden.lock();
+            while hidden.front().is_some_and(|(place, _)| Some(*place) <= last) {
+                hidden.pop_front();
+            }
+        });
+        self.semi_sync.hold(GoOn { show, end: go_on.end });
+    }
+
     fn end(&self) {
+        self.semi_sync.stop();
         if let Err(error) = self.stop() {
             tracing::error!("the end of the binary log cannot be written: {}", error.message());
         }

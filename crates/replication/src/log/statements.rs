@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_exec::context::heap_bytes;
-use vaquita_session::binary_log::{BinaryLogFiles, Look, ShownFile};
+use vaquita_session::binary_log::{BinaryLogFiles, Look, SemiSyncStatus, ShownFile};
 use vaquita_session::server::Server;
 use vaquita_types::gtid::{GtidSet, MariaGtid};
 use vaquita_types::{Error, Result, Value};
@@ -41,7 +41,7 @@ impl BinaryLogFiles for LogStatements {
     }
 
     fn executed(&self) -> GtidSet {
-        self.log.executed()
+        self.log.visible()
     }
 
     fn maria_gtids(&self) -> Vec<MariaGtid> {
@@ -63,6 +63,14 @@ impl BinaryLogFiles for LogStatements {
 
     fn reset(&self, first: u32) -> Result<()> {
         self.log.reset(&self.store, first)
+    }
+
+    fn settings_changed(&self) {
+        self.log.settings_changed();
+    }
+
+    fn semi_sync(&self) -> SemiSyncStatus {
+        self.log.semi_sync.status()
     }
 
     fn first_since(&self, time_s: u64) -> Result<u32> {

@@ -333,3 +333,60 @@ fn transactions_of_one_commit_wait_for_each_other() {
         .collect();
     assert_eq!(order, [1, 1, 1]);
 }
+
+/// Types of events, those of a compressed transaction in brackets.
+fn types(source: &Source, from: Place) -> Vec<String> {
+    let (mut decoder, mut types) = (Decoder::default(), Vec::new());
+    for mut event in source.events(from) {
+        let len = event.len() as u32;
+        event[9..13].copy_from_slice(&len.to_le_bytes());
+        let mut reader = EventReader::of_payload();
+        reader.feed(&event);
+        let raw = reader.next_event().unwrap().unwrap();
+        let name = |code: u8| vaquita_wire::binlog::event_name(code).unwrap().to_string();
+        match decoder.decode(&raw).unwrap() {
+            Event::TransactionPayload(payload) => {
+                let (mut unpacker, mut reader, mut inside) = (payload.unpacker(), EventReader::of_payload(), Vec::new());
+                while let Some(piece) = unpacker.next_piece().unwrap() {
+                    reader.feed(piece);
+                }
+                while let Some(raw) = reader.next_event().unwrap() {
+                    inside.push(name(raw.header.event_type));
+                }
+                types.push(format!("[{}]", inside.join(" ")));
+            }
+            _ => types.push(name(raw.header.event_type)),
+        }
+    }
+    types
+}
+
+#[test]
+fn rows_are_compressed_if_that_is_wanted() {
+    let mut source = start();
+    source.run("CREATE TABLE t (a INT PRIMARY KEY, b TEXT)");
+    source.run("SET SESSION binlog_transaction_compression = ON, binlog_transaction_compression_level_zstd = 9");
+    let from = source.log.end();
+    source.run("INSERT INTO t VALUES (1, REPEAT('x', 1000)), (2, REPEAT('x', 1000))");
+    source.run("BEGIN");
+    source.run("UPDATE t SET b = REPEAT('y', 1000)");
+    source.run("DELETE FROM t WHERE a = 1");
+    source.run("COMMIT");
+    source.run("CREATE TABLE u (a INT)");
+    source.run("SET SESSION binlog_transaction_compression = OFF");
+    source.run("DELETE FROM t");
+    let expected = [
+        "Gtid",
+        "[Query Table_map Write_rows Xid]",
+        "Gtid",
+        "[Query Table_map Update_rows Table_map Delete_rows Xid]",
+        "Gtid",
+        "Query",
+        "Gtid",
+        "Query",
+        "Table_map",
+        "Delete_rows",
+        "Xid",
+    ];
+    assert_eq!(types(&source, from), expected);
+}

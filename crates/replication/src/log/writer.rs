@@ -13,6 +13,7 @@ use super::place::{
     Entry, Extent, FIRST_POS, LENGTH_AT, Place, Servers, checksum_bytes, extent_file_key, file_name, next_file, note_server,
     put_servers,
 };
+use super::semi_sync::SemiSyncSettings;
 
 /// Of each type of event from 1, the bytes in front of its variable part, as MySQL 9.7 has them.
 const POST_HEADER_LENGTHS: [u8; 42] = [
@@ -38,6 +39,7 @@ pub struct LogSettings {
     pub names_transactions: bool,
     /// `binlog_row_event_max_size`.
     pub row_event_bytes_max: usize,
+    pub semi_sync: SemiSyncSettings,
 }
 
 impl LogSettings {

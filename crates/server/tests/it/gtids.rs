@@ -145,3 +145,65 @@ fn rows_of_a_log_wait_for_locked_tables() {
         client.query("DELETE FROM bl.t");
     }
 }
+
+/// The GTIDs that the last OK packet told: the text behind the type 3, a length, and the encoding 0.
+fn told(client: &mut Client, sql: &str) -> String {
+    client.command(&[b"\x03", sql.as_bytes()].concat()).expect("sent");
+    let mut last = client.receive().expect("an answer");
+    // A result set ends with its OK packet.
+    while !(last[0] == 0 || last[0] == 0xfe || last[0] == 0xff) || last.len() == 1 {
+        last = client.receive().expect("an answer");
+    }
+    let at = last.windows(4).position(|at| at[0] == 3 && at[2] == 0 && at[1] == at[3] + 2 && usize::from(at[3]) >= 38);
+    at.map_or(String::new(), |at| String::from_utf8_lossy(&last[at + 4..at + 4 + usize::from(last[at + 3])]).into_owned())
+}
+
+#[test]
+fn clients_are_told_the_gtids_of_their_transactions() {
+    let server = Server::start("gtids-told");
+    let mut client = Client::connect_tracking(server.port, "root", crate::server::PASSWORD, false).expect("connected");
+    let uuid = client.query("SELECT @@server_uuid").rows()[0][0].clone();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (a INT PRIMARY KEY)");
+    client.query("CREATE PROCEDURE p() BEGIN INSERT INTO t VALUES (10); INSERT INTO t VALUES (11); END");
+    client.query("CREATE PROCEDURE q() BEGIN INSERT INTO t VALUES (12); INSERT INTO t VALUES (12); END");
+    let gtids = |set: &str| if set.is_empty() { String::new() } else { format!("{uuid}:{set}") };
+    // As recorded from MySQL 9.7.
+    for (sql, set) in [
+        ("INSERT INTO t VALUES (0)", ""),
+        ("SET session_track_gtids = OWN_GTID", ""),
+        ("INSERT INTO t VALUES (1)", "6"),
+        ("SELECT * FROM t", ""),
+        ("BEGIN", ""),
+        ("INSERT INTO t VALUES (2)", ""),
+        ("INSERT INTO t VALUES (3)", ""),
+        ("COMMIT", "7"),
+        ("BEGIN", ""),
+        ("SELECT 1", ""),
+        ("COMMIT", ""),
+        ("CALL p()", "8-9"),
+        ("CALL q()", ""),
+        ("DO 1", ""),
+        ("CREATE TABLE u (a INT)", "11"),
+        ("XA START 'a'", ""),
+        ("INSERT INTO d.t VALUES (40)", ""),
+        ("XA END 'a'", ""),
+        ("XA PREPARE 'a'", "12"),
+        ("XA COMMIT 'a'", "13"),
+        ("SET session_track_gtids = ALL_GTIDS", ""),
+        ("INSERT INTO t VALUES (21)", "1-14"),
+        ("SELECT 1", "1-14"),
+        ("BEGIN", ""),
+        ("SELECT * FROM t", ""),
+        ("INSERT INTO t VALUES (22)", ""),
+        ("COMMIT", "1-15"),
+        ("DO 1", "1-15"),
+        ("SET @a = 1", "1-15"),
+        ("ROLLBACK", ""),
+        ("SET session_track_gtids = OFF", "1-15"),
+        ("INSERT INTO t VALUES (30)", ""),
+    ] {
+        assert_eq!(told(&mut client, sql), gtids(set), "{sql}");
+    }
+}

@@ -417,6 +417,11 @@ impl Channels {
         Ok(())
     }
 
+    /// A source waits for our acks.
+    pub fn is_semi_sync(&self) -> bool {
+        self.channels.read().values().any(|channel| channel.status.receiver.lock().semi_sync)
+    }
+
     /// `gtid_executed`: all that any channel has applied.
     pub fn executed(&self) -> GtidSet {
         let channels = self.channels.read();

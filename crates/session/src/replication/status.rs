@@ -111,6 +111,8 @@ pub struct ReceiverStatus {
     /// What waits to be applied (Relay_Log_Space).
     pub queue_bytes: u64,
     pub last_error: ThreadError,
+    /// The source waits for our acks.
+    pub semi_sync: bool,
 }
 
 #[derive(Clone, Debug, Default)]

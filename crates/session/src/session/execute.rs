@@ -420,7 +420,8 @@ impl Session {
                 if !exchange.in_program {
                     self.event.add(Counted::RowsAffected, *affected);
                 }
-                let changes = self.take_changes();
+                // A program's client hears at its end.
+                let changes = if exchange.in_program { Vec::new() } else { self.take_changes() };
                 let (affected, last_insert_id) = (*affected, *last_insert_id);
                 exchange.answer.ok(&Completed { affected, last_insert_id, info, status, warnings, changes: &changes });
             }

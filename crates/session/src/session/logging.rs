@@ -22,6 +22,7 @@ use super::lock_tables::tables_of;
 use crate::accounts::resolve;
 use crate::answer::Flow;
 use crate::binary_log_commits::{CommitForm, CommitLog, GtidNext, LoggedCommit, LoggedContext, LoggedQuery, Origin};
+use crate::variables::settings::TrackGtids;
 use crate::variables::{Var, registry};
 
 /// What the session keeps for the log.
@@ -70,6 +71,9 @@ impl Session {
 
     /// The text of the statement that begins, if the log may have it.
     pub(super) fn note_text(&mut self, sql: &[u8], kind: StatementKind) {
+        if kind != StatementKind::Rollback {
+            self.env.tracker.statement_begins(&self.env.settings.track);
+        }
         let is_told = kind.facts().changes_shared_schema || maintains(kind) || self.env.settings.log.rows_query;
         self.logging.text = (is_told && self.log().is_some()).then(|| sql.into());
     }
@@ -79,6 +83,8 @@ impl Session {
         let plan = &settings.plan;
         LoggedContext {
             connection: self.client.id as u32,
+            compression: settings.log.compression.then_some(settings.log.compression_level),
+            reports: settings.track.gtids == TrackGtids::Own,
             began_us: self.env.statement_time_us(),
             sql_mode: plan.sql_mode,
             charsets: [

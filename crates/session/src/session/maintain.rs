@@ -3,14 +3,19 @@
 //! Little is cached that FLUSH could empty: accounts and tables are always current.
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
+use std::time::{Duration, Instant};
+
 use vaquita_parser::ast::{Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
 use vaquita_plan::env::Level;
-use vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
+use vaquita_types::errno::{ER_LOCK_WAIT_TIMEOUT, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT};
 use vaquita_types::{Error, Result};
 
 use super::Session;
 use super::execute::Done;
 use crate::counters::Counter;
+
+/// How often who waits for commits looks whether they are over.
+const LOOK: Duration = Duration::from_millis(2);
 
 impl Session {
     /// `None`: the statement is none of these.
@@ -20,6 +25,26 @@ impl Session {
             Ast::Shutdown => Some(shutdown()),
             _ => None,
         }
+    }
+
+    /// Under the global read lock: what is in the binary log is what readers see, so that both make a backup.
+    fn wait_for_hidden_commits(&mut self) -> Result<()> {
+        let (server, client) = (self.server.clone(), self.client.clone());
+        let until = Instant::now() + self.env.settings.metadata_lock_wait;
+        let mut waited = Ok(());
+        server.blocking(&mut || {
+            while server.engine.store().hides_commits() && waited.is_ok() {
+                std::thread::sleep(LOOK);
+                waited = match Instant::now() < until {
+                    true => client.interrupt.check_wait(),
+                    false => Err(Error::new(&ER_LOCK_WAIT_TIMEOUT, &[])),
+                };
+            }
+        });
+        if waited.is_err() {
+            self.locked.release();
+        }
+        waited
     }
 
     fn flush(&mut self, flush: &Flush) -> Result<Done> {
@@ -33,7 +58,8 @@ impl Session {
         }
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => {
-                self.locked.lock_all_for_reading(self.env.settings.metadata_lock_wait).map(|()| Done::nothing())
+                self.locked.lock_all_for_reading(self.env.settings.metadata_lock_wait)?;
+                self.wait_for_hidden_commits().map(|()| Done::nothing())
             }
             FlushWhat::Tables { with_read_lock: true, tables, .. } => {
                 self.transaction.refuse_in_read_only(&self.env.settings)?;

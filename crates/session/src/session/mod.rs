@@ -61,6 +61,7 @@ use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
+use crate::variables::settings::TrackGtids;
 pub use apply_subject::Subject;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
@@ -272,6 +273,9 @@ impl Session {
 
     pub fn error(&mut self, error: &Error, answer: &mut dyn Answer) {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
+        if self.env.tracker.statement_failed() == TrackGtids::Own {
+            self.tracked_gtids(TrackGtids::Own);
+        }
         self.env.push_warning(Level::Error, error.clone());
         self.env.diagnostics.set_row_count(-1);
         self.event.failed(error);
@@ -281,7 +285,18 @@ impl Session {
     /// What the client wants to be told and has not been.
     #[inline]
     fn take_changes(&self) -> Vec<Change> {
-        self.env.tracker.take(&self.env.settings.track, self.locked.is_under())
+        self.env.tracker.take(&self.env.settings.track, self.locked.is_under(), |track| self.tracked_gtids(track))
+    }
+
+    /// What `session_track_gtids` tells behind a statement.
+    fn tracked_gtids(&self, track: TrackGtids) -> Option<String> {
+        let gtids = match track {
+            TrackGtids::Off => return None,
+            TrackGtids::Own => self.server.open_log()?.take_reported(self.client.id),
+            TrackGtids::All if self.transaction.is_open() => return None,
+            TrackGtids::All => self.server.executed(),
+        };
+        (!gtids.is_empty()).then(|| gtids.to_string())
     }
 
     /// COM_RESET_CONNECTION: as after a login.
@@ -303,6 +318,7 @@ impl Session {
 
     pub fn close(&mut self) {
         self.server.replicas.forget(self.client.id);
+        self.tracked_gtids(self.env.settings.track.gtids);
         self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();

@@ -8,8 +8,8 @@ use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
 use vaquita_storage::{DdlContext, KeyRules};
 use vaquita_types::errno::{
-    ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED,
-    ER_SP_DOES_NOT_EXIST,
+    ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_PLUGIN_DELETE_BUILTIN,
+    ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -110,6 +110,7 @@ impl Session {
             Ast::DropProgram { kind: kind @ (ProgramKind::Procedure | ProgramKind::Function), if_exists, name } => {
                 self.drop_routine(*kind, *if_exists, name)
             }
+            Ast::Unsupported { library: Some(library), .. } if is_built_in(library) => Ok(Done::nothing()),
             other => self
                 .account_statement(other, exchange)
                 .or_else(|| self.replica_statement(other))
@@ -141,7 +142,10 @@ impl Session {
                 missing(&format!("{dir}{file}"), &file)
             }
             Library::NoComponent(urn) => Error::new(&ER_COMPONENTS_UNLOAD_NOT_LOADED, &[urn]),
-            Library::Plugin(file) => missing(&format!("{dir}{file}"), file),
+            Library::Plugin { file, .. } => missing(&format!("{dir}{file}"), file),
+            Library::NoPlugin(name) if BUILT_IN.iter().any(|(known, _)| name.eq_ignore_ascii_case(known)) => {
+                Error::new(&ER_PLUGIN_DELETE_BUILTIN, &[])
+            }
             Library::NoPlugin(name) => Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PLUGIN", name]),
             Library::Function(file) => missing(file, file),
         }
@@ -321,4 +325,13 @@ pub(super) fn name_of(ast: &Ast) -> &str {
         Ast::Unsupported { what, .. } => what,
         other => StatementKind::of(other).facts().name,
     }
+}
+
+/// Plugins of MySQL's, with their files, that are part of this server: to install them does nothing.
+const BUILT_IN: [(&str, &str); 2] =
+    [("rpl_semi_sync_source", "semisync_source.so"), ("rpl_semi_sync_replica", "semisync_replica.so")];
+
+fn is_built_in(library: &Library) -> bool {
+    let Library::Plugin { name, file } = library else { return false };
+    BUILT_IN.iter().any(|(known, known_file)| name.eq_ignore_ascii_case(known) && file == known_file)
 }

@@ -391,6 +391,11 @@ impl Globally {
             if def.var == Some(Var::EventScheduler) {
                 server.events.changed();
             }
+            if def.name.starts_with("rpl_semi_sync_source_")
+                && let Some(log) = server.binary_log.get()
+            {
+                log.settings_changed();
+            }
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, Strin
     values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     storage(view, &mut values);
     encryption(view, &mut values);
+    semi_sync(view, &mut values);
     machine(&mut values);
     rows(&server, &mut values);
     values.extend(ZEROS.iter().map(|name| (*name, "0".to_string())));
@@ -70,6 +71,31 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
         ("Threads_running", running.to_string()),
         ("Uptime", uptime_s.to_string()),
         ("Uptime_since_flush_status", server.since_flush_status_s().to_string()),
+    ]);
+}
+
+/// Of MySQL's plugins `rpl_semi_sync_source` and `rpl_semi_sync_replica`.
+fn semi_sync(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
+    let status = view.server.binary_log.get().map(|log| log.semi_sync()).unwrap_or_default();
+    let on = |on: bool| if on { "ON" } else { "OFF" }.to_string();
+    values.extend([
+        ("Rpl_semi_sync_replica_status", on(view.server.replication.is_semi_sync())),
+        ("Rpl_semi_sync_source_clients", status.clients.to_string()),
+        // MySQL does not measure them any more.
+        ("Rpl_semi_sync_source_net_avg_wait_time", "0".to_string()),
+        ("Rpl_semi_sync_source_net_wait_time", "0".to_string()),
+        ("Rpl_semi_sync_source_net_waits", status.acks.to_string()),
+        ("Rpl_semi_sync_source_no_times", status.times_off.to_string()),
+        ("Rpl_semi_sync_source_no_tx", status.not_acknowledged.to_string()),
+        ("Rpl_semi_sync_source_status", on(status.on)),
+        ("Rpl_semi_sync_source_timefunc_failures", "0".to_string()),
+        ("Rpl_semi_sync_source_tx_avg_wait_time", status.waited_us.checked_div(status.waits).unwrap_or(0).to_string()),
+        ("Rpl_semi_sync_source_tx_wait_time", status.waited_us.to_string()),
+        ("Rpl_semi_sync_source_tx_waits", status.waits.to_string()),
+        // Waits begin in the order of the log.
+        ("Rpl_semi_sync_source_wait_pos_backtraverse", "0".to_string()),
+        ("Rpl_semi_sync_source_wait_sessions", status.waiting.to_string()),
+        ("Rpl_semi_sync_source_yes_tx", status.acknowledged.to_string()),
     ]);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A client that has SESSION_TRACK learns a new default database, the variables that
 //! `session_track_system_variables` names (each once, by name), with `session_track_state_change` that anything has
-//! changed, and with `session_track_transaction_info` what its transaction has done:
+//! changed, with `session_track_gtids` the GTIDs of its transactions or all, and with `session_track_transaction_info` what its transaction has done:
 //! ```text
 //! T_R_W_S_     T explicit or I implicit transaction, R read, W wrote, S sent a result set, L holds LOCK TABLES
 //! ```
@@ -16,7 +16,7 @@ use vaquita_plan::node::{InsertSource, Plan};
 use vaquita_storage::Isolation;
 
 use super::transaction::NextTransaction;
-use crate::variables::settings::{Track, TrackTransaction};
+use crate::variables::settings::{Track, TrackGtids, TrackTransaction};
 
 /// A change of the session that its client wants to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum Change {
     Schema(String),
     /// Something has changed; `session_track_state_change`.
     State,
+    /// `session_track_gtids`.
+    Gtids(String),
     /// `T_R_W_S_`, as above.
     Transaction([u8; 8]),
     /// The statements that would begin the transaction again.
@@ -52,6 +54,8 @@ pub struct Tracker {
     /// The statements that begin the transaction again; told when they are set, even to what they were.
     characteristics: RefCell<String>,
     characteristics_changed: Cell<bool>,
+    /// What `session_track_gtids` was when the statement began, if that ends with GTIDs.
+    gtids: Cell<TrackGtids>,
     /// Something above is to be told: the common case needs one look.
     pending: Cell<bool>,
 }
@@ -66,6 +70,7 @@ impl Default for Tracker {
             told: Cell::new(NO_TRANSACTION),
             characteristics: RefCell::default(),
             characteristics_changed: Cell::new(false),
+            gtids: Cell::new(TrackGtids::Off),
             pending: Cell::new(false),
         }
     }
@@ -89,6 +94,20 @@ impl Tracker {
         if name != "session_track_state_change" {
             self.state_changed(track);
         }
+    }
+
+    /// A statement begins, which is not ROLLBACK.
+    #[inline]
+    pub fn statement_begins(&self, track: &Track) {
+        if track.gtids != TrackGtids::Off {
+            self.gtids.set(track.gtids);
+            self.pending.set(true);
+        }
+    }
+
+    /// It has failed: what it has committed is not told.
+    pub fn statement_failed(&self) -> TrackGtids {
+        self.gtids.take()
     }
 
     pub fn state_changed(&self, track: &Track) {
@@ -223,12 +242,12 @@ impl Tracker {
 
     /// All that has changed since it was last told; empty as a rule. `under_locks`: LOCK TABLES was given.
     #[inline]
-    pub fn take(&self, track: &Track, under_locks: bool) -> Vec<Change> {
-        if self.pending.get() { self.take_pending(track, under_locks) } else { Vec::new() }
+    pub fn take(&self, track: &Track, under_locks: bool, gtids: impl FnOnce(TrackGtids) -> Option<String>) -> Vec<Change> {
+        if self.pending.get() { self.take_pending(track, under_locks, gtids) } else { Vec::new() }
     }
 
     #[cold]
-    fn take_pending(&self, track: &Track, under_locks: bool) -> Vec<Change> {
+    fn take_pending(&self, track: &Track, under_locks: bool, gtids: impl FnOnce(TrackGtids) -> Option<String>) -> Vec<Change> {
         if track.transaction != TrackTransaction::Off {
             self.set(LOCKED, if under_locks { b'L' } else { b'_' });
         }
@@ -239,6 +258,7 @@ impl Tracker {
         if self.state_changed.take() {
             changes.push(Change::State);
         }
+        changes.extend(gtids(self.gtids.take()).map(Change::Gtids));
         let state = self.transaction.get();
         if track.transaction != TrackTransaction::Off && self.told.replace(state) != state {
             changes.push(Change::Transaction(state));

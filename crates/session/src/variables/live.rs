@@ -8,8 +8,8 @@ use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation};
 
 use super::settings::{
-    Completion, Settings, TrackTransaction, is_on, isolation_of, microseconds, needs_reading, number, results_collation, size,
-    timestamp_us, word, zone,
+    Completion, Settings, TrackGtids, TrackTransaction, is_on, isolation_of, microseconds, needs_reading, number,
+    results_collation, size, timestamp_us, word, zone,
 };
 use super::settings::{gtid_next, row_image};
 use super::sql_mode_bits;
@@ -59,6 +59,8 @@ live! {
     BindAddress "bind_address" AsValue, "Address to listen on.";
     BinlogRowImage "binlog_row_image" ForSession(|s, v| s.log.image = row_image(word(v))), "The columns of changed rows that the binary log has: all (FULL), those that identify the row and those that changed (MINIMAL), or all but BLOBs that are not needed (NOBLOB).";
     BinlogRowsQueryLogEvents "binlog_rows_query_log_events" ForSession(|s, v| s.log.rows_query = is_on(v)), "ON adds the text of the statement to its rows in the binary log.";
+    BinlogTransactionCompression "binlog_transaction_compression" ForSession(|s, v| s.log.compression = is_on(v)), "ON compresses the rows of each transaction in the binary log.";
+    BinlogTransactionCompressionLevelZstd "binlog_transaction_compression_level_zstd" ForSession(|s, v| s.log.compression_level = number(v).clamp(1, 22) as u8), "How hard binlog_transaction_compression tries.";
     BlockEncryptionMode "block_encryption_mode" ForRuns(|s, v| s.block_encryption = word(v).to_ascii_lowercase().into()), "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
     CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";
     CharacterSetConnection "character_set_connection" AsValue, "The character set of string literals and of numbers made strings.";
@@ -125,6 +127,7 @@ live! {
     RestrictFkOnNonStandardKey "restrict_fk_on_non_standard_key" ForRuns(|s, v| s.unique_parents = is_on(v)), "OFF lets new foreign keys refer to columns that begin an index without being a unique key (warning 6124).";
     SecureFilePriv "secure_file_priv" AsValue, "The directory of the files that LOAD DATA and SELECT INTO OUTFILE may use; empty for every one, NULL for none.";
     ServerId "server_id" AsValue, "What tells this server from others that replicate from it or that it replicates from.";
+    SessionTrackGtids "session_track_gtids" ForSession(|s, v| s.track.gtids = TrackGtids::of(word(v))), "Tell the client the GTIDs of its transactions (OWN_GTID), or all that are executed (ALL_GTIDS).";
     SessionTrackSchema "session_track_schema" ForSession(|s, v| s.track.schema = is_on(v)), "Tell the client when its default database changes.";
     SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";
     SessionTrackSystemVariables "session_track_system_variables" ForSession(|s, v| s.track.set_variables(word(v))), "Variables whose changes the client is told; * for all.";
@@ -132,6 +135,12 @@ live! {
     Socket "socket" AsValue, "Unix socket; vaquita.sock in datadir by default.";
     SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
     SqlLogBin "sql_log_bin" ForSession(|s, v| s.log.on = is_on(v)), "OFF keeps the session's changes out of the binary log.";
+    RplSemiSyncReplicaEnabled "rpl_semi_sync_replica_enabled" AsValue, "ON asks sources to wait for our acks, which say that a transaction is committed here; the next connection to a source does.";
+    RplSemiSyncSourceEnabled "rpl_semi_sync_source_enabled" AsValue, "ON lets commits wait until replicas have acked them.";
+    RplSemiSyncSourceTimeout "rpl_semi_sync_source_timeout" AsValue, "Milliseconds after which commits wait no longer, until a replica has caught up.";
+    RplSemiSyncSourceWaitForReplicaCount "rpl_semi_sync_source_wait_for_replica_count" AsValue, "Replicas whose acks a commit waits for.";
+    RplSemiSyncSourceWaitNoReplica "rpl_semi_sync_source_wait_no_replica" AsValue, "OFF lets no commit wait while fewer replicas are connected than acks are wanted.";
+    RplSemiSyncSourceWaitPoint "rpl_semi_sync_source_wait_point" AsValue, "AFTER_SYNC keeps the locks of a commit that waits, AFTER_COMMIT does not; clients are answered behind the wait.";
     SqlMode "sql_mode" ForPlans(|s, v| s.sql_mode = sql_mode_bits(word(v))), "How strictly statements and values are read.";
     SqlNotes "sql_notes" ForSession(|s, v| s.notes = is_on(v)), "OFF keeps no notes among the warnings.";
     SqlQuoteShowCreate "sql_quote_show_create" ForRuns(|s, v| s.quotes_show_create = is_on(v)), "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
@@ -246,6 +255,14 @@ sql_select_limit\tB\tInteger\tD\t0\t18446744073709551615\t1\t1844674407370955161
 query_cache_size\tG\tInteger\tR\t0\t0\t1\t0\t
 query_cache_type\tB\tEnumeration\tR\t\t\t1\tOFF\tOFF|ON|DEMAND
 storage_engine
+rpl_semi_sync_replica_enabled\tG\tBoolean\tD\t\t\t1\tOFF\t
+rpl_semi_sync_replica_trace_level\tG\tInteger\tD\t0\t18446744073709551615\t1\t32\t
+rpl_semi_sync_source_enabled\tG\tBoolean\tD\t\t\t1\tOFF\t
+rpl_semi_sync_source_timeout\tG\tInteger\tD\t0\t18446744073709551615\t1\t10000\t
+rpl_semi_sync_source_trace_level\tG\tInteger\tD\t0\t18446744073709551615\t1\t32\t
+rpl_semi_sync_source_wait_for_replica_count\tG\tInteger\tD\t1\t65535\t1\t1\t
+rpl_semi_sync_source_wait_no_replica\tG\tBoolean\tD\t\t\t1\tON\t
+rpl_semi_sync_source_wait_point\tG\tEnumeration\tD\t\t\t1\tAFTER_SYNC\tAFTER_SYNC|AFTER_COMMIT
 ";
 
 /// Values that only the running server knows.

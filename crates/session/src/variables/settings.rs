@@ -61,6 +61,9 @@ pub struct LogSettings {
     pub image: RowImage,
     /// `binlog_rows_query_log_events`.
     pub rows_query: bool,
+    /// `binlog_transaction_compression`, and its level.
+    pub compression: bool,
+    pub compression_level: u8,
     pub unique_checks: bool,
     /// `gtid_next`.
     pub next: GtidNext,
@@ -68,7 +71,15 @@ pub struct LogSettings {
 
 impl Default for LogSettings {
     fn default() -> LogSettings {
-        LogSettings { on: true, image: RowImage::Full, rows_query: false, unique_checks: true, next: GtidNext::Automatic }
+        LogSettings {
+            on: true,
+            image: RowImage::Full,
+            rows_query: false,
+            compression: false,
+            compression_level: 3,
+            unique_checks: true,
+            next: GtidNext::Automatic,
+        }
     }
 }
 
@@ -78,6 +89,7 @@ pub struct Track {
     pub schema: bool,
     pub state_change: bool,
     pub transaction: TrackTransaction,
+    pub gtids: TrackGtids,
     pub all_variables: bool,
     pub variables: Vec<String>,
 }
@@ -89,6 +101,17 @@ pub enum TrackTransaction {
     Off,
     State,
     Characteristics,
+}
+
+/// `session_track_gtids`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrackGtids {
+    #[default]
+    Off,
+    /// Those of the session's own transactions.
+    Own,
+    /// All that are executed.
+    All,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +135,16 @@ impl TrackTransaction {
             "STATE" => TrackTransaction::State,
             "CHARACTERISTICS" => TrackTransaction::Characteristics,
             _ => TrackTransaction::Off,
+        }
+    }
+}
+
+impl TrackGtids {
+    pub(super) fn of(word: &str) -> TrackGtids {
+        match word {
+            "OWN_GTID" => TrackGtids::Own,
+            "ALL_GTIDS" => TrackGtids::All,
+            _ => TrackGtids::Off,
         }
     }
 }

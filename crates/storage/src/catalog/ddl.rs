@@ -255,7 +255,7 @@ impl Change<'_> {
             note.set_written();
         }
         // A snapshot from before this commit does not show what is under new index ids.
-        let sequence = self.catalog.store.db().latest_sequence();
+        let sequence = self.catalog.store.visible_sequence();
         for table in self.tables.values().flatten() {
             let old = self.stale.iter().find(|old| old.def.id == table.def.id);
             table.set_readable_from(old.map(|old| &**old), sequence);

@@ -69,6 +69,7 @@ impl Catalog {
             log: Vec::new(),
             owner: None,
             held: Default::default(),
+            interrupt: None,
         })
     }
 }

@@ -7,6 +7,8 @@
 //! | `records` | its writes, as RocksDB takes them |
 //! | `pipeline` | prepare → certify → log → apply → publish, in groups |
 //! | `stages` | what is told to the log, *certify* and *log* as a trait, and RocksDB's own log in their place |
+//! | `held` | *publish*, and commits whose clients are told later |
+//! | `visible` | what readers see meanwhile |
 //! | `counters` | exact row counts, AUTO_INCREMENT values and hidden row ids |
 //! | `active` | the transactions that are not over |
 //!
@@ -15,10 +17,12 @@
 
 pub mod active;
 pub mod counters;
+mod held;
 pub mod log_buffer;
 pub mod pipeline;
 pub mod records;
 mod request;
 pub mod stages;
+pub mod visible;
 
 pub use request::{CommitRequest, CommitStart, CommitWaiter, Touched};

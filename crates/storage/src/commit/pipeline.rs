@@ -8,7 +8,7 @@
 //!    data in one step.
 //!    Before the write the leader announces the keys to `Recent`: they may change at any moment.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
-//!    group's locks and completes its waiters.
+//!    group's locks and completes its waiters, or leaves both to whoever learns that others have the group (`held`).
 //!
 //! Leading: whoever finds nobody leading leads inline, so that one client commits without a
 //! thread switch. If requests were queued meanwhile, the leader hands over to the committer
@@ -23,6 +23,7 @@
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
 //!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
 //!   is in the log (`LogError::NoSpace`), the group fails with error 1021 instead.
+//! * COMMIT-7: a commit that waits for others (`Stages::holds`) keeps its locks and its waiter, and nobody sees it (VISIBLE-1). The leader goes on.
 //! * COMMIT-6: nothing of a commit that was refused by *certify* is announced, counted or logged; the others of its group go on.
 
 use std::sync::Arc;
@@ -33,9 +34,11 @@ use vaquita_types::{Error, Result};
 
 use super::active::ActiveTransactions;
 use super::counters::Counters;
+use super::held::Publisher;
 use super::records::Records;
 use super::request::{CommitRequest, CommitStart, CommitWaiter, Touched};
-use super::stages::{Change, Content, LogError, Stages};
+use super::stages::{Change, Content, Held, LogError, Stages};
+use super::visible::{HiddenId, Visible};
 use crate::base::hooks::{LogLevel, OperatorLog, Threads};
 use crate::base::invariants::{CHECKED, holds};
 use crate::base::kill_points::kill_point;
@@ -81,9 +84,8 @@ impl Queue {
 pub struct Pipeline {
     db: Arc<Db>,
     stages: Arc<dyn Stages>,
-    locks: Arc<LockManager>,
     counters: Arc<Counters>,
-    active: Arc<ActiveTransactions>,
+    publisher: Publisher,
     threads: Arc<dyn Threads>,
     operator_log: Arc<dyn OperatorLog>,
     recent: Recent,
@@ -117,9 +119,8 @@ impl Pipeline {
         Pipeline {
             db,
             stages,
-            locks,
             counters,
-            active,
+            publisher: Publisher { locks, active, threads: Arc::clone(&threads), visible: Arc::default() },
             threads,
             operator_log,
             recent: Recent::new(),
@@ -141,6 +142,10 @@ impl Pipeline {
 
     pub fn recent(&self) -> &Recent {
         &self.recent
+    }
+
+    pub fn visible(&self) -> &Visible {
+        &self.publisher.visible
     }
 
     pub fn spans(&self) -> &SpanCache {
@@ -178,7 +183,7 @@ impl Pipeline {
         let mut queue = self.queue.lock();
         if queue.shut_down {
             drop(queue);
-            self.finish(request);
+            self.publisher.finish(request);
             return CommitStart::Done(Err(Error::new(&ER_SERVER_SHUTDOWN, &[])));
         }
         if queue.led {
@@ -188,11 +193,11 @@ impl Pipeline {
         }
         queue.led = true;
         drop(queue);
-        let mut request = Some(request);
-        let mut done = Ok(());
+        let mut alone = Some((request, waiter));
+        let mut start = CommitStart::Done(Ok(()));
         let mut commit = || {
-            if let Some(request) = request.take() {
-                done = self.commit_one(request);
+            if let Some((request, waiter)) = alone.take() {
+                start = self.commit_one(request, waiter);
             }
         };
         if self.flush_mode() == FlushMode::SyncEachCommit {
@@ -212,15 +217,16 @@ impl Pipeline {
         if CHECKED {
             queue.check_invariants();
         }
-        CommitStart::Done(done)
+        start
     }
 
-    fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
+    fn commit_one(&self, mut request: CommitRequest, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
         kill_point("commit.leading");
         if let Err(refused) = self.stages.certify(&request) {
-            self.finish(request);
-            return Err(refused);
+            self.publisher.finish(request);
+            return CommitStart::Done(Err(refused));
         }
+        let changes_data = request.changes_data();
         let mut records = std::mem::take(&mut request.records);
         self.announce(&request);
         let (done, sequence) = match request.files.take() {
@@ -230,15 +236,20 @@ impl Pipeline {
         self.note(&request, sequence);
         self.note_spans(sequence, done.is_ok());
         if let Err(e) = done {
-            self.finish(request);
-            return Err(e);
+            self.publisher.finish(request);
+            return CommitStart::Done(Err(e));
         }
         kill_point("commit.noted");
         self.check_told(&request);
-        self.finish(request);
-        kill_point("commit.released");
         self.count(1);
-        Ok(())
+        let held = self.publisher.held(&*self.stages, &request, changes_data);
+        if held != Held::Nothing {
+            self.publisher.hold(&*self.stages, held, vec![(request, waiter())]);
+            return CommitStart::Parked;
+        }
+        self.publisher.finish(request);
+        kill_point("commit.released");
+        CommitStart::Done(Ok(()))
     }
 
     fn commit_group(&self, group: Vec<Queued>) {
@@ -252,7 +263,7 @@ impl Pipeline {
         {
             let mut records = std::mem::take(&mut alone.request.records);
             let done = self.log_files(files, &mut records, &alone.request);
-            return self.end_group(group, done);
+            return self.end_group(group, done, true);
         }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
@@ -260,7 +271,7 @@ impl Pipeline {
         kill_point("group.gathered");
         let commits: Vec<&CommitRequest> = group.iter().map(|q| &q.request).collect();
         let done = self.log_batch(&mut records, &commits);
-        self.end_group(group, done);
+        self.end_group(group, done, false);
     }
 
     /// Stage *certify*: those of the group that go on. The others have their error (COMMIT-6).
@@ -271,7 +282,7 @@ impl Pipeline {
                 Ok(()) => at += 1,
                 Err(refused) => {
                     let Queued { request, waiter } = group.remove(at);
-                    self.finish(request);
+                    self.publisher.finish(request);
                     waiter(Err(refused));
                 }
             }
@@ -279,25 +290,35 @@ impl Pipeline {
         group
     }
 
-    fn end_group(&self, group: Vec<Queued>, (done, sequence): Logged) {
+    fn end_group(&self, group: Vec<Queued>, (done, sequence): Logged, by_files: bool) {
         group.iter().for_each(|q| self.note(&q.request, sequence));
         self.note_spans(sequence, done.is_ok());
         if let Err(e) = done {
             for queued in group {
-                self.finish(queued.request);
+                self.publisher.finish(queued.request);
                 (queued.waiter)(Err(e.clone()));
             }
             return self.threads.group_completed();
         }
         kill_point("group.noted");
         self.count(group.len() as u64);
-        for (n, queued) in group.into_iter().enumerate() {
-            self.check_told(&queued.request);
-            self.finish(queued.request);
-            (queued.waiter)(Ok(()));
+        let (mut waiting, mut waits) = (Vec::new(), Held::Nothing);
+        for (n, Queued { request, waiter }) in group.into_iter().enumerate() {
+            self.check_told(&request);
+            let held = self.publisher.held(&*self.stages, &request, by_files || request.changes_data());
+            if held != Held::Nothing {
+                waits = held;
+                waiting.push((request, waiter));
+                continue;
+            }
+            self.publisher.finish(request);
+            waiter(Ok(()));
             if n == 0 {
                 kill_point("group.first-acknowledged");
             }
+        }
+        if !waiting.is_empty() {
+            self.publisher.hold(&*self.stages, waits, waiting);
         }
         kill_point("group.acknowledged");
         self.threads.group_completed();
@@ -313,8 +334,10 @@ impl Pipeline {
             self.spans.check_announced(records.writes());
         }
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
+        let hidden = self.hide(commits);
         let (done, sequence) = self.stages.log(Change { commits, content: Content::Batch(records) }, sync);
         if let Err(e) = done {
+            hidden.into_iter().for_each(|id| self.visible().forget(id));
             return (Err(self.refuse(e, commits)), sequence);
         }
         if self.refusing.load(Ordering::Relaxed) {
@@ -333,12 +356,20 @@ impl Pipeline {
         kill_point("ingest.counted");
         self.spans.announce_all();
         let content = Content::Files { files, counters: &mut counters, records };
+        let hidden = self.hide(commits);
         let (done, sequence) = self.stages.log(Change { commits, content }, true);
         if let Err(e) = done {
+            hidden.into_iter().for_each(|id| self.visible().forget(id));
             return (Err(self.refuse(e, commits)), sequence);
         }
         kill_point("ingest.finished");
         (Ok(()), sequence)
+    }
+
+    /// VISIBLE-1.
+    fn hide(&self, commits: &[&CommitRequest]) -> Option<HiddenId> {
+        let is_told = || commits.iter().any(|commit| !commit.log.is_empty());
+        (self.stages.hides() && is_told()).then(|| self.visible().hide(&self.db))
     }
 
     fn count_rows(&self, commits: &[&CommitRequest], records: &mut Records) {
@@ -396,13 +427,6 @@ impl Pipeline {
             holds(sequence <= self.db.latest_sequence(), "SPANS-3: changes do not have a later number than RocksDB's");
         }
         self.spans.note(sequence, written);
-    }
-
-    fn finish(&self, mut request: CommitRequest) {
-        if let Some(owner) = &request.owner {
-            self.locks.release_all(owner.id, &mut request.held);
-            self.active.remove(owner.id);
-        }
     }
 
     fn check_told(&self, request: &CommitRequest) {

@@ -7,7 +7,7 @@ use vaquita_types::schema::TableId;
 
 use super::counters::CounterChange;
 use super::records::Records;
-use crate::locks::{HeldLocks, Owner};
+use crate::locks::{HeldLocks, Interrupt, Owner};
 use crate::rocks::SortedFiles;
 
 /// Called once, on the thread that completed the group, before `Threads::group_completed`.
@@ -32,6 +32,20 @@ pub struct CommitRequest {
     pub log: Vec<u8>,
     pub owner: Option<Arc<Owner>>,
     pub held: HeldLocks,
+    /// Of the session, if it has no owner.
+    pub interrupt: Option<Arc<Interrupt>>,
+}
+
+impl CommitRequest {
+    /// What ends the session's waits.
+    pub fn interrupt(&self) -> Option<&Arc<Interrupt>> {
+        self.owner.as_ref().map(|owner| &owner.interrupt).or(self.interrupt.as_ref())
+    }
+
+    /// Before the leader takes the records out of it.
+    pub fn changes_data(&self) -> bool {
+        self.files.is_some() || self.records.writes().next().is_some()
+    }
 }
 
 /// The data keys that a commit changes.

@@ -38,11 +38,58 @@ pub trait Stages: Send + Sync {
     /// write, or of the last one before it if it failed (COMMIT-5).
     fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64);
 
-    /// No commit comes any more.
+    /// *publish*: what of the change that was logged last waits until others have it, too. Only the leader asks, behind `log`.
+    fn holds(&self) -> Held {
+        Held::Nothing
+    }
+
+    /// What is logged next will most likely wait with its locks, if the log is told something of it.
+    fn hides(&self) -> bool {
+        false
+    }
+
+    /// Something that was logged before still waits.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// Called by the leader behind that change, if something of it waits. `go_on` is run on any thread, maybe before this returns; the leader
+    /// goes on with the next change meanwhile.
+    fn hold(&self, go_on: GoOn) {
+        go_on.run();
+    }
+
+    /// No commit comes any more, and nothing waits.
     fn end(&self) {}
 
     /// Makes durable what was logged without `sync`: once a second, and at the end. Any thread may call it, beside a leader.
     fn sync(&self) -> std::result::Result<(), LogError>;
+}
+
+/// What of a change that is logged waits. Commits that tell the binary log nothing never do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Held {
+    #[default]
+    Nothing,
+    /// The waiters: others go on with the rows.
+    Waiters,
+    /// Locks, too: nobody changes the rows.
+    LocksAndWaiters,
+}
+
+/// Ends the wait of commits.
+pub struct GoOn {
+    /// Readers see them.
+    pub show: Box<dyn FnOnce() + Send>,
+    /// Their locks are free, and their clients are told.
+    pub end: Box<dyn FnOnce() + Send>,
+}
+
+impl GoOn {
+    pub fn run(self) {
+        (self.show)();
+        (self.end)();
+    }
 }
 
 /// What is logged in one piece.

@@ -9,7 +9,7 @@
 //!
 //! For tests looks can be counted (`count_looks`): a loop in which nobody looks cannot be ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 // Not those of the models, which cannot be in statics.
 use std::sync::atomic::{AtomicBool as StaticBool, AtomicU64 as StaticU64};
 
@@ -29,8 +29,18 @@ pub struct Interrupt {
     abandoned: AtomicBool,
     /// The owner that waits for a lock now.
     waiting: Mutex<Option<Arc<Owner>>>,
+    /// What the end of its last commit waited for, or waits.
+    committing: Mutex<Option<Weak<dyn EndsWait>>>,
     held: Mutex<()>,
     turn: Condvar,
+}
+
+/// The end of a commit that is durable, for which its session waits.
+pub trait EndsWait: Send + Sync {
+    /// The session goes on.
+    fn end_wait(&self);
+
+    fn waits(&self) -> bool;
 }
 
 /// In the place of a reason: it is the turn of others.
@@ -67,7 +77,7 @@ impl Interrupt {
     pub fn new(session_id: u64) -> Interrupt {
         let (held, turn) = (Mutex::new(()), Condvar::new());
         let (reason, abandoned) = (AtomicU8::new(no_reason()), AtomicBool::new(false));
-        Interrupt { session_id, reason, abandoned, waiting: Mutex::new(None), held, turn }
+        Interrupt { session_id, reason, abandoned, waiting: Mutex::new(None), committing: Mutex::new(None), held, turn }
     }
 
     /// Wakes the session out of a lock wait; running statements see `check()`.
@@ -78,6 +88,10 @@ impl Interrupt {
         if let Some(owner) = &*self.waiting.lock() {
             owner.interrupt_wait();
         }
+        // KILL QUERY has nothing to end: the statement is done.
+        if reason == InterruptReason::KillConnection {
+            self.end_commit();
+        }
     }
 
     /// Ends the statement's wait, and those to come; what it does goes on.
@@ -86,6 +100,28 @@ impl Interrupt {
         if let Some(owner) = &*self.waiting.lock() {
             owner.interrupt_wait();
         }
+        self.end_commit();
+    }
+
+    /// The session waits for the end of a commit, unless nobody will hear of it.
+    pub fn waits_with(&self, commit: Weak<dyn EndsWait>) {
+        *self.committing.lock() = Some(commit);
+        if self.reason() == InterruptReason::KillConnection || self.abandoned.load(Ordering::SeqCst) {
+            self.end_commit();
+        }
+    }
+
+    fn end_commit(&self) {
+        let commit = self.committing.lock().take();
+        if let Some(commit) = commit.and_then(|commit| commit.upgrade()) {
+            commit.end_wait();
+        }
+    }
+
+    /// The session waits until others have its commit.
+    pub fn waits_for_others(&self) -> bool {
+        let commit = self.committing.lock().as_ref().and_then(Weak::upgrade);
+        commit.is_some_and(|commit| commit.waits())
     }
 
     /// At the start of the next statement. A KILL CONNECTION stays.

@@ -30,7 +30,7 @@ use std::time::Duration;
 use vaquita_types::schema::TableId;
 
 pub use graph::{Deadlock, DeadlockMember};
-pub use interrupt::{Interrupt, InterruptReason, count_looks, looks};
+pub use interrupt::{EndsWait, Interrupt, InterruptReason, count_looks, looks};
 pub use manager::{Acquired, HeldLocks, LockManager, Owner};
 
 /// Row locks are S or X; tables also know the intention modes.

@@ -109,8 +109,8 @@ impl Transaction {
             return Some(Arc::clone(snapshot));
         }
         let statement_view = self.options.autocommit || self.options.isolation <= Isolation::ReadCommitted;
-        // What is locked cannot change any more.
-        if self.locks_reads() || (statement_view && self.reads_one()) {
+        // What is locked cannot change any more. A lone read finds no commits that are hidden, unless some have ever been.
+        if self.locks_reads() || (statement_view && self.reads_one() && !self.store.pipeline().visible().is_used()) {
             return None;
         }
         let snapshot = self.store.snapshot();

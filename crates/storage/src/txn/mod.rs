@@ -852,6 +852,7 @@ impl Transaction {
             files: None,
             counters: self.take_counters(),
             log,
+            interrupt: self.owner.is_none().then(|| Arc::clone(&self.options.interrupt)),
             owner: self.owner.take(),
             held: std::mem::take(&mut self.held),
         };

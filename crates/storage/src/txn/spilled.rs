@@ -31,6 +31,7 @@ impl Transaction {
             files,
             counters: self.take_counters(),
             log,
+            interrupt: None,
             owner: self.owner.take(),
             held: std::mem::take(&mut self.held),
         })

@@ -215,6 +215,27 @@ impl Store {
 
     /// A snapshot of what is committed now. Readers between two commits share one.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let visible = self.pipeline.visible();
+        if let Some(snapshot) = visible.snapshot() {
+            return snapshot;
+        }
+        let snapshot = self.latest_snapshot();
+        // What it shows may have been hidden before it was written.
+        visible.snapshot().filter(|seen| seen.sequence() < snapshot.sequence()).unwrap_or(snapshot)
+    }
+
+    /// Commits are in the log that nobody sees yet.
+    pub fn hides_commits(&self) -> bool {
+        self.pipeline.visible().last().is_some()
+    }
+
+    /// The last commit that everybody sees who begins to read.
+    pub(crate) fn visible_sequence(&self) -> u64 {
+        let latest = self.db.latest_sequence();
+        self.pipeline.visible().snapshot().map_or(latest, |snapshot| snapshot.sequence())
+    }
+
+    fn latest_snapshot(&self) -> Arc<Snapshot> {
         let mut latest = self.latest_snapshot.lock();
         if let Some(snapshot) = latest.upgrade()
             && snapshot.sequence() == self.db.latest_sequence()
@@ -280,6 +301,7 @@ impl Store {
             log,
             owner: None,
             held: HeldLocks::default(),
+            interrupt: None,
         })
     }
 

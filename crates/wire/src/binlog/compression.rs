@@ -6,11 +6,19 @@
 //! the length from its highest byte on, and a zlib stream.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use zstd_safe::{DCtx, InBuffer, OutBuffer};
+use zstd_safe::{CCtx, DCtx, InBuffer, OutBuffer};
 
 use super::error::{BinlogError, Result};
 use super::header::EVENT_BYTES_MAX;
-use crate::codec::Bytes;
+use crate::codec::{Bytes, lenenc_int_len, put_lenenc_int};
+
+/// Fields in front of MySQL's payload.
+const FIELDS_END: u64 = 0;
+const FIELD_CONTENT: u64 = 1;
+const FIELD_COMPRESSION: u64 = 2;
+const FIELD_UNCOMPRESSED: u64 = 3;
+/// A value of `FIELD_COMPRESSION`.
+const ZSTD: u64 = 0;
 
 const MALFORMED: BinlogError = BinlogError::Malformed("compressed event");
 /// What is unpacked at a time.
@@ -36,20 +44,20 @@ impl<'a> TransactionPayload<'a> {
         let mut content_bytes = 0;
         loop {
             let field = bytes.lenenc_int()?;
-            if field == 0 {
+            if field == FIELDS_END {
                 break;
             }
             let number = Bytes::new(bytes.lenenc_bytes()?).lenenc_int();
             match field {
-                1 => content_bytes = number?,
-                2 => {
+                FIELD_CONTENT => content_bytes = number?,
+                FIELD_COMPRESSION => {
                     payload.compression = match number? {
-                        0 => PayloadCompression::Zstd,
+                        ZSTD => PayloadCompression::Zstd,
                         255 => PayloadCompression::None,
                         _ => return Err(BinlogError::Unsupported("a transaction of an unknown compression")),
                     }
                 }
-                3 => payload.uncompressed_bytes = number?,
+                FIELD_UNCOMPRESSED => payload.uncompressed_bytes = number?,
                 _ => {}
             }
         }
@@ -58,6 +66,26 @@ impl<'a> TransactionPayload<'a> {
             return Err(MALFORMED);
         }
         Ok(payload)
+    }
+
+    /// Appends the data of an event with these events, as MySQL writes it, if that is shorter; whether it is.
+    pub fn compress(events: &[u8], level: i32, out: &mut Vec<u8>) -> bool {
+        let mut content = vec![0; zstd_safe::compress_bound(events.len())];
+        let Ok(len) = CCtx::create().compress(&mut content[..], events, level) else { return false };
+        let start = out.len();
+        for (field, number) in [(FIELD_COMPRESSION, ZSTD), (FIELD_UNCOMPRESSED, events.len() as u64), (FIELD_CONTENT, len as u64)]
+        {
+            put_lenenc_int(out, field);
+            put_lenenc_int(out, lenenc_int_len(number) as u64);
+            put_lenenc_int(out, number);
+        }
+        put_lenenc_int(out, FIELDS_END);
+        out.extend_from_slice(&content[..len]);
+        let shrunk = out.len() - start < events.len();
+        if !shrunk {
+            out.truncate(start);
+        }
+        shrunk
     }
 
     pub fn unpacker(&self) -> Unpacker<'a> {
@@ -190,6 +218,24 @@ fn inflate(content: &[u8], len: u64, zlib_header: bool) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transactions_come_back() {
+        for content in [b"abc".repeat(10), b"abc".repeat(100_000), (0..200_000u32).map(|n| ((n * n) >> 7) as u8).collect()] {
+            let mut out = Vec::new();
+            assert!(TransactionPayload::compress(&content, 3, &mut out));
+            let payload = TransactionPayload::decode(&out).unwrap();
+            assert_eq!((payload.compression, payload.uncompressed_bytes), (PayloadCompression::Zstd, content.len() as u64));
+            let (mut unpacker, mut back) = (payload.unpacker(), Vec::new());
+            while let Some(piece) = unpacker.next_piece().unwrap() {
+                back.extend_from_slice(piece);
+            }
+            assert_eq!(back, content);
+        }
+        let mut out = vec![7];
+        assert!(!TransactionPayload::compress(b"short", 3, &mut out));
+        assert_eq!(out, [7]);
+    }
 
     #[test]
     fn events_come_back() {

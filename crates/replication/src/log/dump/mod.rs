@@ -10,13 +10,15 @@
 //! HEARTBEAT                    there was nothing to send for so long
 //! ```
 //! Events are sent as they are in the log, with their checksums; those made for the replica have one where the log's have. A replica that does not
-//! say that it knows checksums gets none of a log that has them. Texts and order of the errors are those of MySQL 9.7.
+//! say that it knows checksums gets none of a log that has them. Each event for a semi-synchronous replica says whether an ack is wanted
+//! (`wire::semi_sync`); acks are read between events, and wake who waits for more. Texts and order of the errors are those of MySQL 9.7.
 
 pub mod maria;
 mod start;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vaquita_types::errno::ER_SOURCE_FATAL_ERROR_READING_BINLOG;
@@ -25,9 +27,11 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::binlog::header::{self, CHECKSUM_BYTES, HEADER_BYTES, flags};
 use vaquita_wire::binlog::{Header, Heartbeat, Rotate, event_type};
 use vaquita_wire::codec::Bytes;
+use vaquita_wire::semi_sync::event_head;
 
+use super::semi_sync::{ReplicaKey, SemiSync};
 use super::source::LogSource;
-use super::{FIRST_POS, LogEvent, Place, Servers};
+use super::{FIRST_POS, LogEvent, Place, Servers, Wake};
 use maria::{Dialect, MariaRequest, Position};
 use start::{Start, contains};
 
@@ -40,6 +44,8 @@ const FLAGS_AT: usize = 17;
 const LENGTH_AT: usize = 9;
 /// Behind the header: the version of the log and of the server.
 const CREATED_AT: usize = HEADER_BYTES + 2 + 50;
+/// Acks are looked for when so many events were sent since.
+const EVENTS_BETWEEN_ACKS: u32 = 64;
 
 const SENDING: &str = "Sending binlog event to replica";
 const SWITCHING: &str = "Finished reading one binlog; switching to next binlog";
@@ -62,6 +68,8 @@ pub struct DumpRequest {
     /// At the end it waits for more.
     pub waits: bool,
     pub heartbeat_v2: bool,
+    /// The replica acks what it has, and is a server with this number.
+    pub semi_sync: Option<u32>,
     /// The reader is a MariaDB.
     pub maria: Option<MariaRequest>,
 }
@@ -112,6 +120,30 @@ pub trait DumpPeer {
     fn reads(&mut self, file: u32);
 
     fn stop(&mut self) -> Option<DumpStop>;
+
+    // A peer that never acks needs none of what follows.
+
+    /// Flushes, and numbers the packets that follow from here on anew.
+    fn number_anew(&mut self) -> std::result::Result<(), DumpStop> {
+        self.flush()
+    }
+
+    /// The acks that have come.
+    fn acks(&mut self) -> std::result::Result<Vec<Place>, DumpStop> {
+        Ok(Vec::new())
+    }
+
+    /// Ends `wait_for_acks`, also if it is called between `prepare_wait` and that.
+    fn wake(&self) -> Arc<Wake> {
+        Arc::new(|| {})
+    }
+
+    fn prepare_wait(&mut self) {}
+
+    /// Sleeps until something has come, or until then.
+    fn wait_for_acks(&mut self, until: Instant) {
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
 }
 
 #[derive(Debug)]
@@ -158,6 +190,7 @@ pub fn dump(log: &dyn LogSource, request: &DumpRequest, terms: &DumpTerms, peer:
         Err(Stop::Fatal(text)) => return DumpEnd::Failed(dump_error(&text)),
         Err(Stop::Peer(_)) => return DumpEnd::Gone,
     };
+    let wake = peer.wake();
     let mut dump = Dump {
         log,
         request,
@@ -172,7 +205,13 @@ pub fn dump(log: &dyn LogSource, request: &DumpRequest, terms: &DumpTerms, peer:
         sent: Instant::now(),
         dialect: request.maria.as_ref().map(|maria| Dialect::new(maria.annotates)),
         counted: Position(start.place.pos),
+        semi: request.semi_sync.map(|server_id| Semi::new(log.semi_sync(), server_id, start.place)),
+        wants_ack: false,
+        without_acks: 0,
     };
+    if dump.semi.is_some() {
+        log.watch(&wake);
+    }
     let ended = dump.run(&start);
     dump.peer.state(ENDING);
     let position = dump.position;
@@ -211,6 +250,29 @@ struct Dump<'d> {
     dialect: Option<Dialect>,
     /// Where a replica of MariaDB takes itself to be.
     counted: Position,
+    semi: Option<Semi<'d>>,
+    /// Of the event that is sent.
+    wants_ack: bool,
+    /// Events since acks were looked for.
+    without_acks: u32,
+}
+
+/// A semi-synchronous replica, as long as it is sent the log.
+struct Semi<'d> {
+    of: &'d SemiSync,
+    key: ReplicaKey,
+}
+
+impl Semi<'_> {
+    fn new(of: &SemiSync, server_id: u32, has: Place) -> Semi<'_> {
+        Semi { of, key: of.add_replica(server_id, has) }
+    }
+}
+
+impl Drop for Semi<'_> {
+    fn drop(&mut self) {
+        self.of.remove_replica(self.key);
+    }
 }
 
 impl Dump<'_> {
@@ -272,6 +334,9 @@ impl Dump<'_> {
         {
             self.position = event.start.pos + (event.bytes.len() + sum) as u64;
             self.skipped = true;
+            if let Some(semi) = &self.semi {
+                semi.of.has(semi.key, Place { file: self.file, pos: self.position });
+            }
             if self.terms.heartbeat.is_some_and(|period| self.sent.elapsed() >= period) {
                 self.heartbeat()?;
             }
@@ -288,7 +353,30 @@ impl Dump<'_> {
             let rotate = event.bytes.get(HEADER_BYTES..).and_then(|data| Rotate::decode(data).ok());
             self.next_name = rotate.map(|rotate| String::from_utf8_lossy(rotate.file).into_owned());
         }
-        if self.dialect.is_some() { Ok(()) } else { self.send(event.bytes, event.checksum) }
+        if self.dialect.is_some() {
+            return Ok(());
+        }
+        let place = Place { file: self.file, pos: self.position };
+        self.wants_ack = self.semi.as_ref().is_some_and(|semi| semi.of.wants_ack(place));
+        self.send(event.bytes, event.checksum)?;
+        self.without_acks += 1;
+        if std::mem::take(&mut self.wants_ack) {
+            self.peer.number_anew()?;
+            self.take_acks()?;
+        }
+        if self.semi.is_some() && self.without_acks >= EVENTS_BETWEEN_ACKS { self.take_acks() } else { Ok(()) }
+    }
+
+    fn take_acks(&mut self) -> Step {
+        self.without_acks = 0;
+        let Some(semi) = &self.semi else { return Ok(()) };
+        for place in self.peer.acks()? {
+            // Nobody has what is not there.
+            if place <= self.log.end() {
+                semi.of.acked(semi.key, place);
+            }
+        }
+        Ok(())
     }
 
     /// Sends what an event is to a MariaDB.
@@ -488,7 +576,9 @@ impl Dump<'_> {
         const OK: &[u8] = &[0];
         let sum = header::checksum(event).to_le_bytes();
         let sum = if with_sum { &sum[..] } else { &[] };
-        self.peer.send(&[OK, event, sum])?;
+        let head = event_head(self.wants_ack);
+        let head = if self.semi.is_some() { &head[..] } else { &[] };
+        self.peer.send(&[OK, head, event, sum])?;
         if self.request.maria.is_some() {
             self.count(event);
         }
@@ -504,6 +594,20 @@ impl Dump<'_> {
         }
     }
 
+    /// Sleeps until the log is beyond `seen`, acks have come, or until then; true: it is beyond.
+    fn wait_beyond(&mut self, seen: Place, until: Instant) -> Step<bool> {
+        if self.semi.is_none() {
+            return Ok(self.log.wait_beyond(seen, until));
+        }
+        self.take_acks()?;
+        self.peer.prepare_wait();
+        if self.log.end() <= seen {
+            self.peer.wait_for_acks(until);
+            self.take_acks()?;
+        }
+        Ok(self.log.end() > seen)
+    }
+
     /// Until there is more.
     fn wait(&mut self) -> Step {
         let seen = Place { file: self.file, pos: self.position };
@@ -514,7 +618,7 @@ impl Dump<'_> {
                 return Err(stop.into());
             }
             let look = Instant::now() + LOOK;
-            if self.log.wait_beyond(seen, beat.map_or(look, |beat| beat.min(look))) {
+            if self.wait_beyond(seen, beat.map_or(look, |beat| beat.min(look)))? {
                 self.peer.state(SENDING);
                 return Ok(());
             }

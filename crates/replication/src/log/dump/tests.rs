@@ -1,11 +1,15 @@
 //! What is sent of a log in memory: three files, of which the first has two transactions, the second one and the third two.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use vaquita_storage::GoOn;
 use vaquita_types::gtid::{Gtid, Tag};
 use vaquita_wire::binlog::{ChecksumAlgorithm, Event, FormatDescription, RawEvent};
+use vaquita_wire::semi_sync::split_event;
 
 use super::super::LogFile;
+use super::super::semi_sync::SemiSyncSettings;
 use super::super::source::EventCursor;
 use super::start::{PURGED, SETS_TOO_LONG};
 use super::*;
@@ -25,6 +29,7 @@ struct MemoryLog {
     executed: GtidSet,
     purged: GtidSet,
     end: Mutex<Place>,
+    semi_sync: SemiSync,
 }
 
 fn gtid(number: u64) -> Gtid {
@@ -47,6 +52,7 @@ impl MemoryLog {
             executed: set(&[(1, 5)]),
             purged: GtidSet::default(),
             end: Mutex::new(place),
+            semi_sync: SemiSync::default(),
         };
         for (file, transactions) in [(1, 1..=2), (2, 3..=3), (3, 4..=5)] {
             log.begin_file(file, transactions.start() - 1);
@@ -129,6 +135,12 @@ impl LogSource for &'static MemoryLog {
         beyond
     }
 
+    fn watch(&self, _: &Arc<Wake>) {}
+
+    fn semi_sync(&self) -> &SemiSync {
+        &self.semi_sync
+    }
+
     fn executed(&self) -> GtidSet {
         self.executed.clone()
     }
@@ -176,13 +188,19 @@ struct Peer {
     /// It ends after so many heartbeats.
     heartbeats: Option<(usize, DumpStop)>,
     sums: bool,
+    /// It is semi-synchronous, and says once that it has all up to here.
+    acks_from: Option<Option<Place>>,
 }
 
 impl DumpPeer for Peer {
     fn send(&mut self, pieces: &[&[u8]]) -> std::result::Result<(), DumpStop> {
         let packet = pieces.concat();
         assert_eq!(packet[0], 0);
-        let bytes = &packet[1..];
+        let mut bytes = &packet[1..];
+        let mut wants_ack = false;
+        if self.acks_from.is_some() {
+            (wants_ack, bytes) = split_event(bytes).unwrap();
+        }
         let code = bytes[4];
         let format = code == event_type::FORMAT_DESCRIPTION;
         if format {
@@ -210,8 +228,20 @@ impl DumpPeer for Peer {
         if first_sum || self.sums {
             line += " sum";
         }
+        if wants_ack {
+            line += " ack";
+        }
         self.lines.push(line);
         Ok(())
+    }
+
+    fn number_anew(&mut self) -> std::result::Result<(), DumpStop> {
+        self.lines.push("anew".to_string());
+        Ok(())
+    }
+
+    fn acks(&mut self) -> std::result::Result<Vec<Place>, DumpStop> {
+        Ok(self.acks_from.iter_mut().filter_map(Option::take).collect())
     }
 
     fn flush(&mut self) -> std::result::Result<(), DumpStop> {
@@ -432,4 +462,44 @@ fn what_cannot_be_sent_is_refused() {
 
 fn dump_line(text: &str) -> String {
     format!("1236 {}", dump_error(text).message())
+}
+
+#[test]
+fn a_semi_synchronous_replica_is_asked_for_acks_of_what_waits() {
+    let log = leaked(MemoryLog::new(true));
+    let settings = SemiSyncSettings { enabled: true, ..SemiSyncSettings::default() };
+    log.semi_sync.configure(settings);
+    let ended = Arc::new(AtomicUsize::new(0));
+    for pos in [294, 390] {
+        log.semi_sync.logged(Place { file: 3, pos }, 1);
+        let told = ended.clone();
+        let end = Box::new(move || {
+            told.fetch_add(1, Ordering::SeqCst);
+        });
+        log.semi_sync.hold(GoOn { show: Box::new(|| {}), end });
+    }
+    let peer = || Peer { acks_from: Some(Some(Place { file: 3, pos: 294 })), ..Peer::default() };
+    let request = DumpRequest { semi_sync: Some(9), ..by_position("binlog.000003", 4) };
+    assert_eq!(
+        sent_of(log, &request, &terms(ReplicaChecksum::Crc32), peer()),
+        [
+            "reads 3",
+            "Rotate 0 -> binlog.000003:4 flags 20 made sum",
+            "Format_desc 127 created 3 sum",
+            "Previous_gtids 198 sum",
+            "Gtid 263 sum",
+            "Xid 294 of 4 sum ack",
+            "anew",
+            "Gtid 359 sum",
+            "Xid 390 of 5 sum ack",
+            "anew",
+            "EOF",
+        ]
+    );
+    assert_eq!(ended.load(Ordering::SeqCst), 1);
+    // What it has is as good as an ack, and what is not there is none.
+    let request = DumpRequest { semi_sync: Some(9), ..by_gtid(&[(1, 5)]) };
+    let peer = Peer { acks_from: Some(Some(Place { file: 9, pos: 4 })), ..Peer::default() };
+    sent_of(log, &request, &terms(ReplicaChecksum::Crc32), peer);
+    assert_eq!((ended.load(Ordering::SeqCst), log.semi_sync.status().clients), (2, 0));
 }

@@ -54,6 +54,11 @@ impl Compression {
         self.writer.seq()
     }
 
+    /// The number that the next packet is to have.
+    pub fn set_answer_seq(&mut self, seq: u8) {
+        self.writer.set_seq(seq);
+    }
+
     /// The number of the next packet of an answer of which a part has been sent.
     pub fn seq(&self) -> u8 {
         self.writer.seq()

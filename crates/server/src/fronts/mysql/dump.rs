@@ -1,12 +1,16 @@
 //! A connection that the binary log is sent to, until it ends: `replication::log::dump` says what is sent, this is how it gets there.
 //!
-//! It has a thread of its own, which writes until the replica has taken it, and waits for the log.
+//! It has a thread of its own, which writes until the replica has taken it, and waits for the log. That of a semi-synchronous replica waits for
+//! acks as well: in `poll` on the socket and on an eventfd, which the leader of commits writes to if the thread waits.
 
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, eventfd};
 use vaquita_replication::log::dump::maria::{MariaRequest, parse_gtids};
 use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump, dump_error};
-use vaquita_session::binary_log::RunningDump;
+use vaquita_replication::log::{Place, Wake, file_number};
+use vaquita_session::binary_log::{RunningDump, base_name};
 use vaquita_session::clients::Client;
 use vaquita_session::counters::Counter;
 use vaquita_session::session::Session;
@@ -15,16 +19,17 @@ use vaquita_types::Error;
 use vaquita_types::errno::ER_MALFORMED_GTID_SET_ENCODING;
 use vaquita_types::gtid::{GtidSet, Uuid};
 use vaquita_wire::commands::{BinlogDump, dump_flags};
-use vaquita_wire::packet::PacketWriter;
+use vaquita_wire::packet::{PacketReader, PacketWriter};
 use vaquita_wire::result::{put_eof, put_err};
+use vaquita_wire::semi_sync::{ACK_BYTES_MAX, Ack, SEQ_BEHIND_WANTED};
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::front::Front;
 use super::output::FLUSH_BYTES;
 use super::reply::status_flags;
-use super::transport::Transport;
+use super::transport::{Received, Transport};
 use crate::pool::Gate;
 
 /// `@mariadb_slave_capability`: it reads MariaDB's GTIDs.
@@ -60,6 +65,7 @@ impl AskedDump {
             // As in MySQL who has no number is no replica.
             waits: self.flags & dump_flags::NON_BLOCK == 0 && self.server_id != 0,
             heartbeat_v2: maria.is_none() && self.flags & dump_flags::HEARTBEAT_V2 != 0,
+            semi_sync: (maria.is_none() && acks(session)).then_some(self.server_id),
             maria,
         })
     }
@@ -83,6 +89,12 @@ impl AskedDump {
     }
 }
 
+/// `@rpl_semi_sync_replica`, or its old name: it acks what it has.
+fn acks(session: &Session) -> bool {
+    let said = session.replica_variable(["rpl_semi_sync_replica", "rpl_semi_sync_slave"]);
+    said.and_then(|said| said.parse::<i64>().ok()).is_some_and(|said| said != 0)
+}
+
 pub struct DumpConnection<'c> {
     transport: &'c mut Transport,
     writer: PacketWriter,
@@ -90,6 +102,39 @@ pub struct DumpConnection<'c> {
     client: &'c Client,
     gate: &'c Gate,
     running: Option<Arc<RunningDump>>,
+    /// Acks, of which a part may have come.
+    reader: PacketReader,
+    wait: Arc<WaitForAcks>,
+}
+
+/// How a dump that waits for acks hears that the log has grown.
+struct WaitForAcks {
+    /// None: there are no more descriptors, and it looks from time to time.
+    event: Option<OwnedFd>,
+    /// It is to be told.
+    is_armed: AtomicBool,
+}
+
+impl WaitForAcks {
+    fn new() -> WaitForAcks {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
+        WaitForAcks { event, is_armed: AtomicBool::new(false) }
+    }
+
+    fn wake(&self) {
+        if self.is_armed.swap(false, Ordering::SeqCst)
+            && let Some(event) = &self.event
+        {
+            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+        }
+    }
+
+    fn arm(&self) {
+        if let Some(event) = &self.event {
+            let _ = rustix::io::read(event, &mut [0u8; 8]);
+        }
+        self.is_armed.store(true, Ordering::SeqCst);
+    }
 }
 
 impl<'c> DumpConnection<'c> {
@@ -100,7 +145,16 @@ impl<'c> DumpConnection<'c> {
         gate: &'c Gate,
         seq: u8,
     ) -> DumpConnection<'c> {
-        DumpConnection { transport, writer: PacketWriter::with_buffer(Vec::new(), seq), front, client, gate, running: None }
+        DumpConnection {
+            transport,
+            writer: PacketWriter::with_buffer(Vec::new(), seq),
+            front,
+            client,
+            gate,
+            running: None,
+            reader: PacketReader::new(ACK_BYTES_MAX + 1),
+            wait: Arc::new(WaitForAcks::new()),
+        }
     }
 
     /// Sends the log, and how it ended.
@@ -153,6 +207,18 @@ fn terms(front: &Front, session: &Session) -> DumpTerms {
     }
 }
 
+impl DumpConnection<'_> {
+    /// Each ack has the number 0.
+    fn expect_ack(&mut self) {
+        if !self.reader.is_mid_packet() {
+            self.reader.expect_seq(0);
+            if let Some(compression) = self.transport.compression() {
+                compression.expect_seq(0);
+            }
+        }
+    }
+}
+
 impl DumpPeer for DumpConnection<'_> {
     fn send(&mut self, pieces: &[&[u8]]) -> Result<(), DumpStop> {
         self.writer.packet(|out| pieces.iter().for_each(|piece| out.extend_from_slice(piece)));
@@ -191,4 +257,56 @@ impl DumpPeer for DumpConnection<'_> {
         }
         self.client.interrupt.check_wait().err().map(|_| DumpStop::Ended)
     }
+
+    fn number_anew(&mut self) -> Result<(), DumpStop> {
+        self.flush()?;
+        self.writer.set_seq(SEQ_BEHIND_WANTED);
+        if let Some(compression) = self.transport.compression() {
+            compression.set_answer_seq(SEQ_BEHIND_WANTED);
+        }
+        Ok(())
+    }
+
+    fn acks(&mut self) -> Result<Vec<Place>, DumpStop> {
+        let mut acks = Vec::new();
+        let mut bytes = [0; 4 * ACK_BYTES_MAX];
+        loop {
+            let len = match self.transport.receive(&mut bytes) {
+                Ok(Received::Bytes(len)) => len,
+                Ok(Received::Later) => return Ok(acks),
+                Ok(Received::Closed) | Err(_) => return Err(DumpStop::Gone),
+            };
+            self.client.counters.add(Counter::BytesReceived, len as u64);
+            let mut rest = bytes.get(..len).unwrap_or_default();
+            loop {
+                self.expect_ack();
+                match self.reader.next(&mut rest) {
+                    Ok(Some(packet)) => acks.extend(place_of(&packet)),
+                    Ok(None) => break,
+                    Err(_) => return Err(DumpStop::Gone),
+                }
+            }
+        }
+    }
+
+    fn wake(&self) -> Arc<Wake> {
+        let wait = self.wait.clone();
+        Arc::new(move || wait.wake())
+    }
+
+    fn prepare_wait(&mut self) {
+        self.wait.arm();
+    }
+
+    fn wait_for_acks(&mut self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        self.transport.wait_for_input_or(self.wait.event.as_ref(), left);
+    }
+}
+
+/// Where the replica says that it has come to; an ack of what is not in the log says nothing.
+fn place_of(packet: &[u8]) -> Option<Place> {
+    let ack = Ack::decode(packet).ok()?;
+    let file = file_number(&String::from_utf8_lossy(base_name(ack.file)))?;
+    Some(Place { file, pos: ack.position })
 }

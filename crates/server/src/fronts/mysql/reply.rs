@@ -17,7 +17,7 @@ use vaquita_wire::caps::{NOT_FIXED_DECIMALS, client, column_flag as flag, mysql_
 use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{
     ColumnDefinition, OkPacket, parameter_definition, put_column_definition, put_eof, put_local_infile_request, put_ok,
-    put_result_set_end, put_result_set_header, put_session_schema, put_session_state_change,
+    put_result_set_end, put_result_set_header, put_session_gtids, put_session_schema, put_session_state_change,
     put_session_transaction_characteristics, put_session_transaction_state, put_session_variable,
 };
 use vaquita_wire::row::{self, BinaryRow};
@@ -281,6 +281,7 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
             Change::Variable { name, value } => put_session_variable(&mut out, name.as_bytes(), value.as_bytes()),
             Change::Schema(name) => put_session_schema(&mut out, name.as_bytes()),
             Change::State => put_session_state_change(&mut out),
+            Change::Gtids(gtids) => put_session_gtids(&mut out, gtids.as_bytes()),
             Change::Transaction(state) => put_session_transaction_state(&mut out, state),
             Change::Characteristics(text) => put_session_transaction_characteristics(&mut out, text.as_bytes()),
         }

@@ -159,6 +159,16 @@ impl Transport {
         wait_for(&self.socket, PollFlags::IN, timeout, blocking)
     }
 
+    /// Waits until bytes may have arrived or `other` can be read, at most so long. What has arrived already must have been received.
+    pub fn wait_for_input_or(&self, other: Option<&OwnedFd>, timeout: Duration) {
+        let timeout = timespec(timeout);
+        let input = PollFd::new(&self.socket, PollFlags::IN);
+        let _ = match other {
+            Some(other) => poll(&mut [input, PollFd::new(other, PollFlags::IN)], Some(&timeout)),
+            None => poll(&mut [input], Some(&timeout)),
+        };
+    }
+
     /// Sends all of `bytes`, waiting for the client if it does not read.
     pub fn send(&mut self, bytes: &[u8], blocking: Blocking<'_>) -> io::Result<()> {
         let packed = self.compression.as_mut().map(|compression| compression.wrap(bytes));
@@ -241,14 +251,17 @@ fn send_raw(socket: &OwnedFd, mut bytes: &[u8], timeout: Duration, blocking: Blo
     Ok(())
 }
 
+fn timespec(time: Duration) -> rustix::event::Timespec {
+    rustix::event::Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
+}
+
 fn wait_for(socket: &OwnedFd, events: PollFlags, timeout: Duration, blocking: Blocking<'_>) -> bool {
     let deadline = Instant::now() + timeout;
     let mut ready = false;
     blocking(&mut || {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let left = rustix::event::Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-            match poll(&mut [PollFd::new(socket, events)], Some(&left)) {
+            match poll(&mut [PollFd::new(socket, events)], Some(&timespec(left))) {
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(0) | Err(_) => return,
                 Ok(_) => {

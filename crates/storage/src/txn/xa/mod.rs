@@ -269,6 +269,7 @@ impl Store {
             log,
             owner: None,
             held: HeldLocks::default(),
+            interrupt: None,
         };
         if let Err(error) = self.submit_and_wait(request) {
             self.xa_branches().by_id.lock().insert(xid.clone(), Branch::Prepared(prepared));
@@ -372,6 +373,7 @@ impl Store {
             log,
             owner: None,
             held: HeldLocks::default(),
+            interrupt: None,
         })
     }
 }

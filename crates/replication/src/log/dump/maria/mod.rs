@@ -38,12 +38,13 @@ use vaquita_wire::binlog::rows::rows_flags;
 use vaquita_wire::binlog::table_map::column_type;
 use vaquita_wire::binlog::{
     Cell, ChecksumAlgorithm, FormatDescription, GtidEvent, Header, MariaGtidEvent, Query, Row, RowChange, Rows, StatusVar,
-    TableMap, XaId, event_type,
+    TableMap, TransactionPayload, XaId, event_type,
 };
 use vaquita_wire::codec::Bytes;
 
 use super::super::Servers;
 use super::super::entries::damaged;
+use super::super::place::event_bytes;
 use super::super::reader::gtid_event;
 use collation::{OF_DOCUMENTS, nearest_id};
 pub use position::Position;
@@ -196,6 +197,39 @@ impl Dialect {
         self.sums = sums;
         let (head, data) = event.split_at_checked(HEADER_BYTES).ok_or_else(damaged)?;
         let header = Header::decode(&mut Bytes::new(head)).map_err(unreadable)?;
+        if header.event_type == event_type::TRANSACTION_PAYLOAD {
+            return self.payload(&header, data).map(|()| false);
+        }
+        self.one_event(&header, data)
+    }
+
+    /// What MySQL has compressed is sent as it was before: MariaDB does not read it.
+    fn payload(&mut self, whole: &Header, data: &[u8]) -> Result<()> {
+        let before = self.gtid.as_ref().map_or(0, |(gtid, _)| gtid.end_position);
+        let mut unpacker = TransactionPayload::decode(data).map_err(unreadable)?.unpacker();
+        let mut events = Vec::new();
+        while let Some(piece) = unpacker.next_piece().map_err(unreadable)? {
+            events.extend_from_slice(piece);
+        }
+        let mut rest = &events[..];
+        while !rest.is_empty() {
+            let (event, others) = rest.split_at(event_bytes(rest)?);
+            rest = others;
+            let (head, data) = event.split_at_checked(HEADER_BYTES).ok_or_else(damaged)?;
+            let header = Header::decode(&mut Bytes::new(head)).map_err(unreadable)?;
+            // Those in the middle have no place in the file.
+            let end_position = if rest.is_empty() { whole.end_position } else { before };
+            let header = Header { end_position, ..header };
+            if self.one_event(&header, data)? {
+                self.put(header, &[data]);
+            }
+        }
+        Ok(())
+    }
+
+    /// True: it is to be sent as it is, behind what is put out.
+    fn one_event(&mut self, header: &Header, data: &[u8]) -> Result<bool> {
+        let header = *header;
         if let Some(gtid) = gtid_event(header.event_type, data)? {
             self.gtid = Some((header, gtid));
             return Ok(false);
