@@ -22,6 +22,12 @@ must_fail() {
 run out-of-files --cycles 2
 if [ "$size" = long ]; then run bad-clients --sessions 1000000; else run bad-clients --sessions 6000; fi
 must_fail bad-clients --sessions 1200 --plant memory
+if [ "$size" = long ]; then
+  run backup-test --backups 200 --points 50 --flips 100
+else
+  run backup-test --backups 6 --points 4 --flips 10
+fi
+must_fail backup-test --backups 2 --points 0 --flips 0 --plant lost-row
 if ! { [ "$(id -u)" = 0 ] && [ -r /dev/fuse ] && [ -w /dev/fuse ] && grep -qw fuse /proc/filesystems; }; then
   echo "skipped: /dev/fuse cannot be used here, so no power loss, I/O errors, bit flips, full disk" >&2
   [ "${CI:-}" != true ]

@@ -8,6 +8,7 @@ for _ in $(seq 200); do
     echo "Vaquita is ready. Connect with any MySQL client:"
     echo "  mysql --defaults-file=$data/client.cnf        (or mariadb --defaults-file=…)"
     echo "  user root, password in $data/client.cnf, 127.0.0.1:$port"
+    (exec 3<>/dev/tcp/127.0.0.1/8306) 2>/dev/null && echo "  console: http://127.0.0.1:8306/"
     echo "Stop it with Ctrl-C."
     exit
   fi

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backup_test;
 mod bad_clients;
 mod bit_flips;
 mod check_isolation;
@@ -82,6 +83,8 @@ usage: cargo harness COMMAND
   source-test [--mysql HOST:PORT:USER:PASSWORD] [--mariadb HOST:PORT:USER:PASSWORD] [--by-position]
         [--kills N] [--seed S] [--clients N] [--plant]
                        a source is killed under load: a Vaquita and that MySQL, which follow it, must have what it has
+  backup-test [--backups N] [--points N] [--flips N] [--seed S] [--encrypted] [--plant lost-row]
+                       backups and an archived log of a server under load, with kills: what is restored must be what it was
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to test; without it the one in the target directory is taken.";
@@ -89,6 +92,7 @@ VAQUITA=path names the server to test; without it the one in the target director
 /// Runs one command with its options; the error is what its caller prints.
 pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
     match command {
+        "backup-test" => backup_test::main(flags),
         "bad-clients" => bad_clients::main(flags),
         "bit-flips" => bit_flips::main(flags),
         "check-isolation" => check_isolation::main(flags),

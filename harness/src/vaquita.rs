@@ -57,6 +57,8 @@ impl Vaquita {
             .arg(dir)
             .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
             .args(more)
+            // All servers would want the same port.
+            .env("VAQUITA_HTTP", "off")
             .stdin(Stdio::null())
             .stdout(same)
             .stderr(messages);
@@ -77,6 +79,11 @@ impl Vaquita {
 
     /// `kill -9`.
     pub fn kill(mut self) -> Result<(), String> {
+        self.kill_now()
+    }
+
+    /// `kill -9` of a server that is to be replaced.
+    pub fn kill_now(&mut self) -> Result<(), String> {
         self.child.kill().and_then(|()| self.child.wait()).map(|_| ()).map_err(|e| e.to_string())
     }
 

@@ -14,7 +14,7 @@
 # makes the full exchange of caching_sha2_password (RSA without TLS) and not only the fast one.
 #
 # The readers of the binary log (mysql-replication, go-mysql, zongji, Debezium) do instead what they are for: they read inserts, updates, deletes
-# and DDL as rows, not what was rolled back, and go on where they have stopped.
+# and DDL as rows, not what was rolled back, and go on where they have stopped. "backup to S3" backs the server up to an object store and restores it.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
@@ -39,7 +39,7 @@ start_server() {
   DB_HOST=127.0.0.1 DB_PORT=0
   for _ in $(seq 50); do DB_PORT=$((20000 + RANDOM % 10000)); answers || break; done
   ADMIN_USER=root ADMIN_PASSWORD=root-of-clients
-  "$binary" serve --data-dir "$work/data" --port "$DB_PORT" --socket "$work/socket" --initial-root-password "$ADMIN_PASSWORD" >"$work/log" 2>&1 &
+  VAQUITA_HTTP=off "$binary" serve --data-dir "$work/data" --port "$DB_PORT" --socket "$work/socket" --initial-root-password "$ADMIN_PASSWORD" >"$work/log" 2>&1 &
   server_pid=$!
   for _ in $(seq 300); do
     [ -f "$work/data/client.cnf" ] && answers && return
@@ -96,10 +96,15 @@ reader_node_run() { NODE_PATH=$CLIENTS_NODE/node_modules node node/reader.js; }
 debezium_has() { command -v javac >/dev/null && compgen -G "$CLIENTS_DEBEZIUM/debezium-connector-mysql-*.jar" >/dev/null; }
 debezium_run() { java -XX:TieredStopAtLevel=1 -cp "$CLIENTS_DEBEZIUM/*" java-debezium/Reader.java; }
 
+# The server's binary is the client here, and an object store in Python is what it writes to.
+backup_s3_has() { [ -z "${CLIENTS_SERVER:-}" ] && python_has moto.server,boto3,pymysql; }
+backup_s3_run() { VAQUITA=${VAQUITA:-${CARGO_TARGET_DIR:-$HOME/.cache/vaquita/target}/debug/vaquita} python backup_s3; }
+
 clients=(
   "mariadb:mariadb CLI" "mysql:mysql CLI" "pymysql:PyMySQL" "mysqlclient:mysqlclient" "connector_python:mysql-connector-python"
   "sqlalchemy:SQLAlchemy" "go:go-sql-driver" "java:Connector/J" "node:node mysql2" "mysqli:PHP mysqli" "pdo:PHP PDO" "sqlx:Rust sqlx"
   "reader_python:mysql-replication" "reader_go:go-mysql" "reader_node:zongji" "debezium:Debezium"
+  "backup_s3:backup to S3"
 )
 
 # ---- running them

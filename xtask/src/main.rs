@@ -30,6 +30,7 @@ usage: cargo xtask COMMAND
         restart        [--threads N] [--seconds N] [--tables N] [--rows N]
         memory         [--connections N] [--tables N] [--rows N]
         latency        [--rows N] [--seconds N]
+        backup         [--threads N] [--seconds N] [--tables N] [--rows N]
         binlog         [--threads N,..] [--seconds N] [--tables N] [--rows N]
         replica        [--threads N] [--seconds N] [--lag-seconds N] [--tables N] [--rows N]; replicas of MySQL
         all            each of them

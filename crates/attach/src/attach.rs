@@ -1,6 +1,5 @@
 //! `vaquita attach`, in its order: check, copy, carry out what changed meanwhile, follow, compare.
 
-use crate::address::Address;
 use crate::checks::{self, Checks};
 use crate::client::Client;
 use crate::copy::{self, Copied, Copy};
@@ -10,6 +9,7 @@ use crate::state::{self, Run};
 use crate::table_text::{print_table, say};
 use crate::verify::{Sides, verify};
 use crate::{Result, accounts, channel, place};
+use vaquita_replication::address::Address;
 
 pub struct AttachOptions {
     pub source: Address,
@@ -113,7 +113,13 @@ fn go_on(options: &AttachOptions, both: &mut Both, schema: &mut Schema, run: Run
     }
     let done = units.iter().filter(|unit| unit.is_done).count();
     say(&format!("\nThe copy goes on: {done} of {} parts are done.", units.len()));
-    let copy = Copy { source: &options.source, target: &options.target, channel: &run.channel, tables: &schema.tables };
+    let copy = Copy {
+        source: &options.source,
+        target: &options.target,
+        channel: &run.channel,
+        tables: &schema.tables,
+        is_logged: false,
+    };
     let copied = copy::run(&copy, units, Vec::new(), options.workers)?;
     finish_copy(both, schema, run, &[&copied]).map(Some)
 }
@@ -145,7 +151,13 @@ fn copy_anew(options: &AttachOptions, both: &mut Both, schema: &mut Schema) -> R
     state::save(&mut both.target, &run)?;
     let (first, rest): (Vec<_>, Vec<_>) =
         units.into_iter().partition(|unit| schema.tables.get(unit.table).is_some_and(|table| table.is_exact));
-    let copy = Copy { source: &options.source, target: &options.target, channel: &run.channel, tables: &schema.tables };
+    let copy = Copy {
+        source: &options.source,
+        target: &options.target,
+        channel: &run.channel,
+        tables: &schema.tables,
+        is_logged: false,
+    };
     let mut parts = Vec::new();
     if !first.is_empty() {
         parts.push(copy::run(&copy, first, begin.snapshots, options.workers)?);

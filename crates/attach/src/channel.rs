@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::address::Address;
 use crate::client::{Client, name, quoted};
 use crate::server::{LogEnd, Server};
 use crate::table_text::{Progress, say};
 use crate::{Failure, Result};
+use vaquita_replication::address::Address;
 
 const LOOK: Duration = Duration::from_millis(200);
 /// A source from which nothing comes says so.

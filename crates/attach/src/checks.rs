@@ -1,12 +1,12 @@
 //! Whether this source can be followed by this target: a line for each question, with a verdict and what to do.
 
 use crate::Result;
-use crate::address::Address;
 use crate::channel;
 use crate::client::Client;
 use crate::definitions::{Schema, Table};
 use crate::server::{Kind, Server};
 use crate::table_text::print_table;
+use vaquita_replication::address::Address;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {

@@ -4,7 +4,7 @@
 
 use vaquita_replication::connection::{Connection, Outcome, SourceError, TextRow};
 
-use crate::address::Address;
+use vaquita_replication::address::Address;
 
 pub struct Client {
     connection: Connection,

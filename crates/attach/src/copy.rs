@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use vaquita_replication::connection::TextRow;
 
-use crate::address::Address;
 use crate::client::{Client, name};
 use crate::definitions::Table;
 use crate::keys::{Class, Key};
 use crate::state::{Unit, noted};
 use crate::table_text::Progress;
 use crate::{Failure, Result};
+use vaquita_replication::address::Address;
 
 /// A piece has about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -33,6 +33,8 @@ pub struct Copy<'a> {
     pub target: &'a Address,
     pub channel: &'a str,
     pub tables: &'a [Table],
+    /// Rows go to the target's log, too.
+    pub is_logged: bool,
 }
 
 struct Shared<'a> {
@@ -141,6 +143,9 @@ pub fn run(copy: &Copy<'_>, mut units: Vec<Unit>, snapshots: Vec<Client>, worker
 
 fn work(shared: &Shared<'_>, reader: Option<Client>) -> Result<()> {
     let mut target = writer(shared.copy.target)?;
+    if shared.copy.is_logged {
+        target.run("SET SESSION sql_log_bin = 1")?;
+    }
     let mut source = match reader {
         Some(reader) => reader,
         None => Client::open(shared.copy.source)?,

@@ -4,7 +4,6 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `address` | `mysql://user@host` and `client.cnf` |
 //! | `client` | statements and rows; `server`: which server it is |
 //! | `table_text` | what is printed |
 //! | `checks` | can this source be followed by this server |
@@ -16,14 +15,15 @@
 //! | `channel` | the replication channel |
 //! | `verify` | checksums of both, piece by piece |
 //! | `attach`, `promote` | the order of all this |
+//! | `bring_back` | tables of a restored server, into a running one |
 //!
 //! Why the copy is consistent is said in `place` and, at length, in docs/decisions/replication.md.
 
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod address;
 mod attach;
+mod bring_back;
 mod channel;
 mod checks;
 mod client;
@@ -37,8 +37,8 @@ mod state;
 mod table_text;
 mod verify;
 
-pub use address::{Address, read_defaults};
 pub use attach::{AttachOptions, attach};
+pub use bring_back::{BringBack, bring_back};
 pub use promote::{DemoteOptions, PromoteOptions, demote, promote};
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

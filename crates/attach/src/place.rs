@@ -23,11 +23,11 @@
 
 use std::time::Duration;
 
-use crate::address::Address;
 use crate::client::Client;
 use crate::definitions::Table;
 use crate::server::{Kind, LogEnd, Server, log_end};
 use crate::{Failure, Result};
+use vaquita_replication::address::Address;
 
 /// Snapshots that are tried before tables are locked.
 const QUIET_TRIES: usize = 30;

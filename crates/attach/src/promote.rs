@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use crate::address::Address;
 use crate::channel::{self, Status, catch_up};
 use crate::client::{Client, quoted};
 use crate::server::{Kind, LogEnd, Server, log_end};
 use crate::table_text::say;
 use crate::{Failure, Result};
+use vaquita_replication::address::Address;
 
 pub struct PromoteOptions {
     pub target: Address,

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use vaquita_replication::connection::TextRow;
 
 use crate::Result;
-use crate::address::Address;
 use crate::channel::catch_up;
 use crate::client::Client;
 use crate::definitions::Table;
 use crate::keys::{Class, Key};
 use crate::server::Server;
 use crate::table_text::{Progress, print_table};
+use vaquita_replication::address::Address;
 
 const PIECE_ROWS: u64 = 10_000;
 const TRIES: usize = 8;

@@ -257,6 +257,7 @@ kinds! {
     UnlockTables "UNLOCK TABLES" "Com_unlock_tables" UNPREPARED;
     LockInstance "LOCK INSTANCE FOR BACKUP" "Com_lock_instance" StatementFacts { asks: Asks::Syntax, ..UNPREPARED };
     UnlockInstance "UNLOCK INSTANCE" "Com_unlock_instance" StatementFacts { asks: Asks::Syntax, ..UNPREPARED };
+    CloneLocal "CLONE LOCAL" "Com_clone" StatementFacts { asks: Asks::Syntax, prepares: Prepares::Neither, ..COMMITS };
     XaStart "XA START" "Com_xa_start" UNPREPARED;
     XaEnd "XA END" "Com_xa_end" UNPREPARED;
     XaPrepare "XA PREPARE" "Com_xa_prepare" UNPREPARED;
@@ -443,6 +444,7 @@ impl StatementKind {
             Statement::UnlockTables => UnlockTables,
             Statement::LockInstance => LockInstance,
             Statement::UnlockInstance => UnlockInstance,
+            Statement::CloneLocal(_) => CloneLocal,
             Statement::Xa(xa) => of_xa(xa),
             Statement::Set(items) if matches!(items[..], [SetItem::Password(_)]) => SetPassword,
             Statement::Set(_) => Set,

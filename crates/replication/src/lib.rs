@@ -5,6 +5,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `address` | `mysql://user@host` and `client.cnf` |
 //! | `connection` | a connection to a server whose log is read |
 //! | `boundaries` | where transactions of a log begin and end |
 //! | `queue` | what is received and not applied (QUEUE-n) |
@@ -13,6 +14,7 @@
 //! | `settings`, `tables` | what statements and rows of the log mean here |
 //! | `applier` | carries it out (APPLIER-n) |
 //! | `binlog_statement` | carries out what BINLOG statements have |
+//! | `replay` | carries out a log that was archived |
 //! | `threads` | starts and stops both |
 //! | `log` | the binary log: a stage of commits, and what its readers are sent (LOG-n) |
 //!
@@ -22,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod acks;
+pub mod address;
 mod applier;
 mod binlog_statement;
 mod boundaries;
@@ -30,6 +33,7 @@ mod errors;
 pub mod log;
 mod queue;
 mod receiver;
+pub mod replay;
 mod settings;
 mod tables;
 mod threads;

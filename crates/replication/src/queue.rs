@@ -63,6 +63,8 @@ struct State {
     applier_waits: bool,
     receiver_stops: bool,
     applier_stops: bool,
+    /// Somebody receives, and is told to begin again.
+    receives: bool,
     /// Of the receiver's connection.
     socket: Option<TcpStream>,
 }
@@ -85,10 +87,11 @@ pub enum Interrupted {
 }
 
 impl Queue {
-    /// The receiver begins a connection: where to.
-    pub fn begin_receiving(&self, socket: TcpStream) -> Option<ReceivedTo> {
+    /// The receiver begins a connection, or to read a log from elsewhere: where to.
+    pub fn begin_receiving(&self, socket: Option<TcpStream>) -> Option<ReceivedTo> {
         let mut state = self.state.lock();
-        state.socket = Some(socket);
+        state.socket = socket;
+        state.receives = true;
         state.rewinds = false;
         if state.is_within {
             state.events.push_back(Queued::Cut);
@@ -101,6 +104,7 @@ impl Queue {
     pub fn end_receiving(&self) {
         let mut state = self.state.lock();
         state.socket = None;
+        state.receives = false;
         if state.is_within {
             state.events.push_back(Queued::Cut);
             state.is_within = false;
@@ -182,6 +186,11 @@ impl Queue {
         }
     }
 
+    /// Whether the receiver is to begin again.
+    pub fn is_rewound(&self) -> bool {
+        self.state.lock().rewinds
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.state.lock().events.is_empty()
@@ -206,8 +215,8 @@ impl Queue {
         state.bytes = 0;
         state.received_to = None;
         state.is_within = false;
+        state.rewinds = state.receives;
         if let Some(socket) = state.socket.take() {
-            state.rewinds = true;
             let _ = socket.shutdown(Shutdown::Both);
         }
         self.emptied.notify_all();
@@ -248,9 +257,9 @@ mod tests {
         SourceEvent { bytes: vec![0; 100], has_checksum: false, file: "log.1".into(), ends, wants_ack: false }
     }
 
-    fn socket() -> TcpStream {
+    fn socket() -> Option<TcpStream> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+        Some(TcpStream::connect(listener.local_addr().unwrap()).unwrap())
     }
 
     #[test]

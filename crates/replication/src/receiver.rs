@@ -156,7 +156,7 @@ impl Receiver {
         };
         // Who is refused with a wrong password may be let in later, as in MySQL.
         let mut connection = Connection::open(&target).map_err(Ended::Lost)?;
-        let at = self.queue.begin_receiving(connection.socket()?);
+        let at = self.queue.begin_receiving(Some(connection.socket()?));
         let mut source = self.greet(&mut connection)?;
         let mut at = at.unwrap_or_else(|| self.applied_to());
         // The source takes what is asked for for acked up to there, so that must not be ahead of what is committed.
@@ -459,28 +459,7 @@ impl Reading<'_> {
 
     /// What an event means to whoever receives it; `None`: it goes no further.
     fn see(&mut self, raw: &RawEvent<'_>) -> Result<Option<Lies>, Ended> {
-        use event_type::*;
-        let is_told = matches!(
-            raw.header.event_type,
-            ROTATE
-                | STOP
-                | HEARTBEAT
-                | HEARTBEAT_V2
-                | PREVIOUS_GTIDS
-                | GTID
-                | ANONYMOUS_GTID
-                | GTID_TAGGED
-                | QUERY
-                | XID
-                | XA_PREPARE
-                | TRANSACTION_PAYLOAD
-                | EXECUTE_LOAD_QUERY
-                | MARIA_GTID
-                | MARIA_GTID_LIST
-                | MARIA_QUERY_COMPRESSED
-                | MARIA_BINLOG_CHECKPOINT
-                | FORMAT_DESCRIPTION
-        );
+        let is_told = tells_boundaries(raw.header.event_type);
         if !is_told {
             return Ok(Some(if self.boundaries.is_within() { Lies::Within } else { Lies::Between }));
         }
@@ -543,6 +522,32 @@ impl Reading<'_> {
     fn is_ignored(&self, server_id: u32) -> bool {
         server_id == self.receiver.server_id() || self.receiver.channel.config().ignore_server_ids.contains(&server_id)
     }
+}
+
+/// What has to be decoded to know where transactions begin and end.
+pub fn tells_boundaries(code: u8) -> bool {
+    use event_type::*;
+    matches!(
+        code,
+        ROTATE
+            | STOP
+            | HEARTBEAT
+            | HEARTBEAT_V2
+            | PREVIOUS_GTIDS
+            | GTID
+            | ANONYMOUS_GTID
+            | GTID_TAGGED
+            | QUERY
+            | XID
+            | XA_PREPARE
+            | TRANSACTION_PAYLOAD
+            | EXECUTE_LOAD_QUERY
+            | MARIA_GTID
+            | MARIA_GTID_LIST
+            | MARIA_QUERY_COMPRESSED
+            | MARIA_BINLOG_CHECKPOINT
+            | FORMAT_DESCRIPTION
+    )
 }
 
 /// The end of a transaction that is left out: the applier moves on behind it.

@@ -23,13 +23,13 @@ const LOOK: Duration = Duration::from_millis(100);
 
 pub struct ChannelThreads {
     server: Weak<Server>,
-    channels: Mutex<HashMap<String, Arc<Running_>>>,
+    channels: Mutex<HashMap<String, Arc<Between>>>,
 }
 
 /// The threads of one channel, and what is between them.
 #[derive(Default)]
-struct Running_ {
-    queue: Arc<Queue>,
+pub(crate) struct Between {
+    pub(crate) queue: Arc<Queue>,
     receiver: Mutex<Option<Thread>>,
     applier: Mutex<Option<Thread>>,
 }
@@ -46,7 +46,7 @@ impl ChannelThreads {
         server.replication.register(Arc::new(threads));
     }
 
-    fn of(&self, channel: &Channel) -> Arc<Running_> {
+    fn of(&self, channel: &Channel) -> Arc<Between> {
         self.channels.lock().entry(channel.name.clone()).or_default().clone()
     }
 
@@ -94,6 +94,19 @@ impl ReplicaThreads for ChannelThreads {
     }
 }
 
+impl Between {
+    /// The applier has ended.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.applier.lock().as_ref().is_none_or(|thread| thread.handle.is_finished())
+    }
+
+    /// Ends an applier that has nothing to do.
+    pub(crate) fn stop_applier(&self) {
+        self.queue.set_stops(None, Some(true));
+        join(&self.applier, false);
+    }
+}
+
 /// Options that nothing here carries out are refused, not ignored.
 fn check_config(config: &ChannelConfig) -> Result<()> {
     let refused = |what: &str| Err(Error::new(&ER_NOT_SUPPORTED_YET, &[&what]));
@@ -132,7 +145,7 @@ fn connect(server: &Arc<Server>, queue: &Arc<Queue>, is_applier: bool) -> Arc<Cl
     client
 }
 
-fn start_receiver(server: &Arc<Server>, channel: &Arc<Channel>, of: &Arc<Running_>) -> Result<()> {
+fn start_receiver(server: &Arc<Server>, channel: &Arc<Channel>, of: &Arc<Between>) -> Result<()> {
     let mut thread = of.receiver.lock();
     if channel.running().receiver {
         return Ok(());
@@ -165,7 +178,7 @@ fn start_receiver(server: &Arc<Server>, channel: &Arc<Channel>, of: &Arc<Running
     Ok(())
 }
 
-fn start_applier(server: &Arc<Server>, channel: &Arc<Channel>, of: &Arc<Running_>, until: Until) -> Result<()> {
+pub(crate) fn start_applier(server: &Arc<Server>, channel: &Arc<Channel>, of: &Arc<Between>, until: Until) -> Result<()> {
     let mut thread = of.applier.lock();
     if channel.running().applier {
         return Ok(());

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use vaquita_attach::{Address, AttachOptions, DemoteOptions, PromoteOptions, read_defaults};
+use vaquita_attach::{AttachOptions, DemoteOptions, PromoteOptions};
+use vaquita_replication::address::{Address, read_defaults};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -24,8 +25,8 @@ impl TargetArguments {
     fn address(self) -> Result<Address, Failure> {
         match (self.to, self.defaults) {
             (Some(address), _) => Ok(address),
-            (None, Some(file)) => read_defaults(&file),
-            (None, None) => read_defaults(&self.data_dir.join("client.cnf")),
+            (None, Some(file)) => Ok(read_defaults(&file)?),
+            (None, None) => Ok(read_defaults(&self.data_dir.join("client.cnf"))?),
         }
     }
 }

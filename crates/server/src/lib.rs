@@ -4,7 +4,10 @@
 #![deny(unsafe_code)]
 
 pub mod attach_options;
+pub mod backup_options;
+mod backups;
 pub mod check_data;
+mod data_copy;
 mod descriptors;
 mod durable;
 mod events;
@@ -17,6 +20,7 @@ mod memory;
 pub mod options;
 pub mod pool;
 pub mod print_log;
+mod restore;
 pub mod serve;
 
 #[global_allocator]

@@ -5,7 +5,7 @@
 //! open statements, syncs and exits.
 
 use clap::{Parser, Subcommand};
-use vaquita_server::{attach_options, check_data, log, options, print_log, serve};
+use vaquita_server::{attach_options, backup_options, check_data, log, options, print_log, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -29,6 +29,18 @@ enum Command {
     Promote(Box<attach_options::PromoteArguments>),
     /// The way back: make this server a replica of another that has all it has.
     Demote(Box<attach_options::DemoteArguments>),
+    /// Back up a running server, or archive its binary log.
+    Backup(Box<backup_options::BackupArguments>),
+    /// List the backups of a place.
+    Backups(backup_options::PlaceArguments),
+    /// Make a data directory of a backup, as it was when it was taken or at any later moment that the archived log has.
+    Restore(Box<backup_options::RestoreArguments>),
+    /// Check that every file of every backup, and the archived log, is there and as it was written.
+    Verify(backup_options::VerifyArguments),
+    /// Make a second data directory of a running server's data, at once, to be served beside it.
+    Branch(Box<backup_options::BranchArguments>),
+    /// Fetch a running server's data into a new data directory, over the network.
+    Clone(Box<backup_options::CloneArguments>),
     /// List the kill points of crash tests.
     #[command(hide = true)]
     KillPoints,
@@ -46,6 +58,12 @@ fn main() -> std::process::ExitCode {
         Command::Attach(attach) => attach_options::attach(*attach),
         Command::Promote(promote) => attach_options::promote(*promote),
         Command::Demote(demote) => attach_options::demote(*demote),
+        Command::Backup(backup) => backup_options::backup(*backup),
+        Command::Backups(place) => backup_options::backups(&place),
+        Command::Restore(restore) => backup_options::restore(*restore),
+        Command::Verify(verify) => backup_options::verify(&verify),
+        Command::Branch(branch) => backup_options::branch(*branch),
+        Command::Clone(clone) => backup_options::clone(*clone),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())

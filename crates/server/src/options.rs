@@ -9,7 +9,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use vaquita_session::variables::{Kind, Var, registry};
 use vaquita_storage::{EngineOptions, kill_points};
@@ -84,6 +84,8 @@ const fn of(long: &'static str, env: &'static str, var: Var) -> ServeOption {
     ServeOption { long, env, source: Source::Row(var) }
 }
 
+const HTTP_PORT: u16 = 8306;
+const HTTP_BIND: &str = "127.0.0.1";
 const ANY_NUMBER: Kind = Kind::Int { min: 1, max: 65_536, block: 1 };
 
 static OPTIONS: &[ServeOption] = &[
@@ -98,6 +100,27 @@ static OPTIONS: &[ServeOption] = &[
         source: Source::Own(
             Kind::Int { min: 1, max: 65_535, block: 1 },
             "A further port, where the server greets with the version of a MariaDB: its replicas use GTIDs with nothing else [default: none].",
+        ),
+    },
+    ServeOption {
+        long: "http",
+        env: "VAQUITA_HTTP",
+        source: Source::Own(Kind::Bool, "Metrics and the console over HTTP and HTTPS [default: ON]."),
+    },
+    ServeOption {
+        long: "http-port",
+        env: "VAQUITA_HTTP_PORT",
+        source: Source::Own(
+            Kind::Int { min: 0, max: 65_535, block: 1 },
+            "Their TCP port; 0 is none. If it is taken the server goes on without them [default: 8306].",
+        ),
+    },
+    ServeOption {
+        long: "http-bind",
+        env: "VAQUITA_HTTP_BIND",
+        source: Source::Own(
+            Kind::Text,
+            "Address on which they are; beyond this machine metrics need a login [default: 127.0.0.1].",
         ),
     },
     of("socket", "VAQUITA_SOCKET", Var::Socket),
@@ -226,6 +249,8 @@ pub struct ServeOptions {
     pub admin_address: Option<String>,
     pub admin_port: u16,
     pub mariadb_port: Option<u16>,
+    /// Address and port of the HTTP front; none if there shall be none.
+    pub http: Option<(String, u16)>,
     pub socket: Option<PathBuf>,
     pub initial_root_password: Option<String>,
     pub threads: Option<usize>,
@@ -241,6 +266,19 @@ pub struct ServeOptions {
 }
 
 impl ServeArguments {
+    /// For a server that nobody connects to.
+    pub fn of_directory(data_dir: &Path) -> Result<ServeArguments, Failure> {
+        let data_dir = data_dir.to_str().ok_or("the name of the data directory is not UTF-8")?;
+        let given = [("data-dir", data_dir), ("event-scheduler", "DISABLED")].map(|(long, value)| (long, value.to_string()));
+        Ok(ServeArguments {
+            config: None,
+            accept_damaged_log: false,
+            kill_point: None,
+            storage_test: StorageTest { options: Vec::new() },
+            given: Given(given.into_iter().collect()),
+        })
+    }
+
     pub fn resolve(self) -> Result<ServeOptions, Failure> {
         let file = match &self.config {
             Some(path) => {
@@ -270,6 +308,7 @@ impl ServeArguments {
             admin_address: own("admin-address").filter(|address| !address.is_empty()),
             admin_port: number("admin-port", Var::AdminPort) as u16,
             mariadb_port: own("mariadb-port").and_then(|port| port.parse().ok()),
+            http: http(own("http"), own("http-bind"), own("http-port")),
             socket: own("socket").map(PathBuf::from),
             initial_root_password: own("initial-root-password"),
             threads: own("threads").and_then(|threads| threads.parse().ok()),
@@ -284,6 +323,12 @@ impl ServeArguments {
             server_id: number("server-id", Var::ServerId),
         })
     }
+}
+
+fn http(is_on: Option<String>, bind: Option<String>, port: Option<String>) -> Option<(String, u16)> {
+    let is_on = is_on.is_none_or(|text| switch(&text) == Some(true));
+    let port = port.and_then(|port| port.parse().ok()).unwrap_or(HTTP_PORT);
+    (is_on && port != 0).then(|| (bind.unwrap_or_else(|| HTTP_BIND.to_string()), port))
 }
 
 /// One line about what is wrong, with the line it is in.
@@ -319,6 +364,17 @@ mod tests {
         assert_eq!(scheduler("event-scheduler = 'disabled'"), Ok(Some("DISABLED".to_string())));
         assert_eq!(scheduler("event-scheduler = 'no'"), Err("line 1: event-scheduler: it is ON, OFF or DISABLED".to_string()));
         assert!(parse("port = '1'").err().unwrap().starts_with("line 1: port: invalid type"));
+    }
+
+    #[test]
+    fn http_is_on_unless_it_is_turned_off() {
+        let of = |is_on: &str, port: &str| {
+            let given = |text: &str| (!text.is_empty()).then(|| text.to_string());
+            http(given(is_on), None, given(port))
+        };
+        assert_eq!(of("", ""), Some(("127.0.0.1".to_string(), 8306)));
+        assert_eq!(of("on", "80"), Some(("127.0.0.1".to_string(), 80)));
+        assert_eq!([of("off", "80"), of("", "0")], [None, None]);
     }
 
     #[test]

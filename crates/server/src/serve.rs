@@ -2,6 +2,7 @@
 //!
 //! 1. `prepare_dir` makes the directory (0700) and locks it: a second server on it is refused.
 //! 2. Engine, catalog, accounts, keys are opened; the first start makes `root`@`localhost` and writes `client.cnf`.
+//!    The HTTP front is there before them, and says meanwhile that the server starts.
 //! 3. The sockets are bound; threads accept, `Front::accept` greets.
 //! 4. SIGTERM or SIGINT: no new connections, running statements are ended, the catalog's work stops, the log is synced.
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
@@ -20,16 +21,18 @@ use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, kill_point, kill_points};
 use vaquita_types::Value;
 
+use crate::fronts::http::HttpFront;
 use crate::fronts::mysql::front::{Front, Hooks, Origin};
 use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::{descriptors, durable, events};
+use crate::{backups, descriptors, durable, events};
 use vaquita_replication::ChannelThreads;
 use vaquita_replication::log::{BinaryLog, GlobalSettings, LogStatements};
 use vaquita_session::accounts::{Accounts, root_account};
+use vaquita_session::data_dir::{COPIES, INITIALIZED, NEW_IDENTITY, ROCKSDB};
 use vaquita_session::server::{Server, VERSION};
-use vaquita_session::variables::{Fixed, Globals, Var, registry};
+use vaquita_session::variables::{Fixed, Globals, Var, forget_server_uuid, registry};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -41,8 +44,6 @@ const LOOKS_BETWEEN_ABANDONED: u64 = 10;
 const STATEMENTS_END_MS_MAX: u64 = 2_000;
 /// The whole of a shutdown.
 const SHUTDOWN_MS_MAX: u64 = 4_500;
-/// A file that says that the database had contents once.
-const INITIALIZED: &str = "initialized";
 const RANDOM_PASSWORD_CHARS: usize = 20;
 /// Without those that look alike.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyzACDEFGHJKLMNPQRSTUVWXYZ2345679";
@@ -66,11 +67,50 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         ),
         None => None,
     };
-    let hooks = Arc::new(Hooks::default());
+    let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
+    let http = options.http.as_ref().and_then(|(bind, port)| HttpFront::start(bind, *port));
     let descriptors = descriptors::claim();
-    let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
+    let Opened { server, log, pool } = open(&dir, &path, &options, descriptors.engine_files_max)?;
+    let keys = Keys::load_or_create(&dir, &server.globals);
+    let keys = keys.map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
+    let unix = bind_unix(&path)?;
+    let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
+    if let Some(log) = log {
+        let _ = front.binary_log.set(Arc::new(log));
+    }
+    let scheduled = front.server.clone();
+    std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
+    backups::start(&front)?;
+    listen(&front, [Some(tcp), admin, mariadb], unix)?;
+    kill_point("start.listening");
+    if !is_on(&front.server, "skip_replica_start") {
+        front.server.replication.start_all();
+    }
+    tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
+    if let Some(http) = &http {
+        http.ready(&front);
+    }
+    wait_for_signal()?;
+    if let Some(http) = &http {
+        http.stop();
+    }
+    shut_down(&front, &path)
+}
+
+/// A server that nobody can connect to yet.
+pub struct Opened {
+    pub server: Arc<Server>,
+    /// Nothing without a binary log.
+    pub log: Option<Arc<BinaryLog>>,
+    pub pool: Arc<Pool>,
+}
+
+/// Opens everything in a directory that `prepare_dir` has locked.
+pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max: Option<u64>) -> Result<Opened, Failure> {
+    let hooks = Arc::new(Hooks::default());
+    let engine_options = EngineOptions { open_files_max: engine_files_max, ..options.engine.clone() };
     let mut log = None;
-    let engine = Engine::open_with(&dir.join("rocksdb"), engine_options, EngineHooks::of(hooks.clone()), |rocks, store| {
+    let engine = Engine::open_with(&dir.join(ROCKSDB), engine_options, EngineHooks::of(hooks.clone()), |rocks, store| {
         let opened = BinaryLog::open(rocks, store)?;
         log = Some(opened.clone());
         Ok(opened)
@@ -78,7 +118,6 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");
-    let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let accounts = Accounts::open(catalog.clone())?;
     let initialized = dir.join(INITIALIZED);
     if accounts.is_empty() {
@@ -88,20 +127,19 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
                 format!("the database in {} has lost its contents: its MANIFEST or its log is damaged", dir.display()).into()
             );
         }
-        first_start(&dir, &path, &options, &accounts)?;
+        first_start(dir, socket, options, &accounts)?;
     }
     if !initialized.exists() {
-        durable::write(&dir, INITIALIZED, "", 0o600).map_err(|e| format!("cannot write {}: {e}", initialized.display()))?;
+        durable::write(dir, INITIALIZED, "", 0o600).map_err(|e| format!("cannot write {}: {e}", initialized.display()))?;
     }
+    become_another(dir, &catalog).map_err(|e| format!("cannot make a new server of a copy in {}: {e}", dir.display()))?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
     let _ = hooks.pool.set(pool.clone());
-    let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
+    let globals = Arc::new(Globals::new(&variables(dir, socket, options, &catalog)?));
     vaquita_types::memory::set_bytes_max(vaquita_session::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
-    let keys = Keys::load_or_create(&dir, &globals);
-    let keys = keys.map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
     let server = Server::new(engine, catalog, globals, accounts, hooks.clone());
     let _ = hooks.server.set(Arc::downgrade(&server));
     if let Err(error) = vaquita_session::sys_schema::prepare(&server) {
@@ -115,21 +153,21 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
         LogStatements::register(&server, log.clone());
     }
     ChannelThreads::register(&server);
-    let unix = bind_unix(&path)?;
-    let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
-    if let Some(log) = log {
-        let _ = front.binary_log.set(Arc::new(log));
+    Ok(Opened { server, log, pool })
+}
+
+/// What was left of copies goes; data that was copied from another server gets a UUID of its own.
+fn become_another(dir: &Path, catalog: &Catalog) -> Result<(), Failure> {
+    let (copies, is_copy) = (dir.join(COPIES), dir.join(NEW_IDENTITY));
+    if copies.exists() {
+        std::fs::remove_dir_all(copies)?;
     }
-    let scheduled = front.server.clone();
-    std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
-    listen(&front, [Some(tcp), admin, mariadb], unix)?;
-    kill_point("start.listening");
-    if !is_on(&front.server, "skip_replica_start") {
-        front.server.replication.start_all();
+    if is_copy.exists() {
+        forget_server_uuid(catalog)?;
+        std::fs::remove_file(is_copy)?;
+        durable::sync_dir(dir)?;
     }
-    tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
-    wait_for_signal()?;
-    shut_down(&front, &path)
+    Ok(())
 }
 
 fn is_on(server: &Server, name: &str) -> bool {
@@ -233,6 +271,12 @@ fn bind_unix(path: &Path) -> Result<UnixListener, Failure> {
     // Who may connect is for accounts to say, as with MySQL's socket; the data directory itself is 0700.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777))?;
     Ok(unix)
+}
+
+/// Accepts clients of this machine only.
+pub fn listen_locally(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
+    let unix = bind_unix(socket)?;
+    listen(front, [None, None, None], unix)
 }
 
 /// `listeners`: for clients, for administrators, and for who must take the server for a MariaDB.

@@ -467,7 +467,8 @@ impl Clients {
                 self.counts.note_aborted_client();
             }
             client.with_events(|events| events.tables.give(&self.tables));
-            let (counts, sums) = (client.counters.all(), client.with_events(|events| std::mem::take(&mut events.sums)));
+            // Whoever adds up (`all_sums`) may still read its own, and must not miss them.
+            let (counts, sums) = (client.counters.all(), client.with_events(|events| events.sums.clone()));
             connected.ended.add(&counts);
             connected.ended_by_account.add(client.owner(), &sums, &counts);
         }
@@ -480,6 +481,19 @@ impl Clients {
 
     pub fn connected(&self) -> usize {
         self.connected.lock().count()
+    }
+
+    /// How many connections run a command, wait for one, and have not logged in.
+    pub fn by_state(&self) -> (usize, usize, usize) {
+        let (mut running, mut idle, mut logging_in) = (0, 0, 0);
+        for client in self.connected.lock().by_id.values().filter(|client| !client.in_background) {
+            match (client.authenticated.load(Ordering::Relaxed), client.is_busy()) {
+                (false, _) => logging_in += 1,
+                (true, true) => running += 1,
+                (true, false) => idle += 1,
+            }
+        }
+        (running, idle, logging_in)
     }
 
     /// Nothing runs any more, in the background either.
@@ -506,9 +520,11 @@ impl Clients {
 
     /// What all connections have counted since the server began.
     pub fn counts(&self) -> Counts {
-        let connected = self.connected.lock();
-        let mut counts = connected.ended.clone();
-        connected.by_id.values().for_each(|client| counts.add(&client.counters.all()));
+        let (mut counts, clients) = {
+            let connected = self.connected.lock();
+            (connected.ended.clone(), connected.by_id.values().cloned().collect::<Vec<_>>())
+        };
+        clients.iter().for_each(|client| counts.add(&client.counters.all()));
         counts
     }
 
@@ -534,9 +550,11 @@ impl Clients {
 
     /// The same of all.
     pub fn all_sums(&self) -> Sums {
-        let connected = self.connected.lock();
-        let mut all = connected.ended_by_account.all();
-        connected.by_id.values().for_each(|client| client.with_events(|events| all.add_all(&events.sums)));
+        let (mut all, clients) = {
+            let connected = self.connected.lock();
+            (connected.ended_by_account.all(), connected.by_id.values().cloned().collect::<Vec<_>>())
+        };
+        clients.iter().for_each(|client| client.with_events(|events| all.add_all(&events.sums)));
         all
     }
 

@@ -9,11 +9,13 @@
 mod account_sums;
 pub mod accounts;
 pub mod answer;
+pub mod backup_status;
 pub mod binary_log;
 pub mod binary_log_commits;
 pub mod clients;
 mod connection_events;
 pub mod counters;
+pub mod data_dir;
 pub mod event_end;
 pub mod event_signal;
 pub mod event_times;

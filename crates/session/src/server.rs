@@ -14,6 +14,7 @@ use vaquita_types::gtid::{Gtid, GtidSet, MariaGtid};
 use vaquita_types::{Result, Value};
 
 use crate::accounts::Accounts;
+use crate::backup_status::BackupStatus;
 use crate::binary_log::{BinaryLogFiles, Replicas};
 use crate::binary_log_commits::CommitLog;
 use crate::clients::Clients;
@@ -52,6 +53,7 @@ pub struct Server {
     pub commit_log: OnceLock<Arc<dyn CommitLog>>,
     pub binary_log: OnceLock<Arc<dyn BinaryLogFiles>>,
     pub replicas: Replicas,
+    pub backups: BackupStatus,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -132,6 +134,7 @@ impl Server {
             commit_log: OnceLock::new(),
             binary_log: OnceLock::new(),
             replicas: Replicas::default(),
+            backups: BackupStatus::default(),
             globals,
             threads,
             clients: Clients::default(),

@@ -43,6 +43,11 @@ pub fn set_bytes_max(bytes: usize) {
     BYTES_MAX.store(bytes, Ordering::Relaxed);
 }
 
+/// What statements and sessions together may take.
+pub fn bytes_max() -> usize {
+    BYTES_MAX.load(Ordering::Relaxed)
+}
+
 /// The most that one asker gets now.
 #[inline]
 pub fn room() -> usize {

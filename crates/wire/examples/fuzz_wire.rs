@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use vaquita_wire::binlog::{Decoder, Event, EventReader, event_type};
-use vaquita_wire::fuzzing::{fuzz_binlog, fuzz_commands, fuzz_compressed, fuzz_handshake, fuzz_packet};
+use vaquita_wire::fuzzing::{fuzz_binlog, fuzz_commands, fuzz_compressed, fuzz_copy, fuzz_handshake, fuzz_packet};
 
 const INPUT_BYTES_MAX: usize = 4096;
 
@@ -125,7 +125,8 @@ fn main() {
         "commands" => vec![fuzz_commands],
         "compressed" => vec![fuzz_compressed],
         "binlog" => vec![fuzz_binlog],
-        "all" => vec![fuzz_packet, fuzz_handshake, fuzz_commands, fuzz_compressed, fuzz_binlog],
+        "copy" => vec![fuzz_copy],
+        "all" => vec![fuzz_packet, fuzz_handshake, fuzz_commands, fuzz_compressed, fuzz_binlog, fuzz_copy],
         other => {
             eprintln!("unknown target {other}");
             std::process::exit(2);

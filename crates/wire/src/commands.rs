@@ -19,23 +19,45 @@ use crate::params::{Execute, QueryAttribute, read_query_attributes};
 #[derive(Debug, PartialEq)]
 pub enum Command<'a> {
     Quit,
-    InitDb { database: &'a [u8] },
+    InitDb {
+        database: &'a [u8],
+    },
     Query(Query<'a>),
-    FieldList { table: &'a [u8], wildcard: &'a [u8] },
+    FieldList {
+        table: &'a [u8],
+        wildcard: &'a [u8],
+    },
     Statistics,
-    ProcessKill { connection_id: u32 },
+    ProcessKill {
+        connection_id: u32,
+    },
     Ping,
     ChangeUser(ChangeUser<'a>),
-    Prepare { sql: &'a [u8] },
+    Prepare {
+        sql: &'a [u8],
+    },
     Execute(Execute<'a>),
-    SendLongData { statement_id: u32, parameter: u16, data: &'a [u8] },
-    CloseStatement { statement_id: u32 },
-    ResetStatement { statement_id: u32 },
-    Fetch { statement_id: u32, rows_max: u32 },
+    SendLongData {
+        statement_id: u32,
+        parameter: u16,
+        data: &'a [u8],
+    },
+    CloseStatement {
+        statement_id: u32,
+    },
+    ResetStatement {
+        statement_id: u32,
+    },
+    Fetch {
+        statement_id: u32,
+        rows_max: u32,
+    },
     SetMultiStatements(bool),
     ResetConnection,
     RegisterReplica(RegisterReplica<'a>),
     BinlogDump(BinlogDump<'a>),
+    /// COM_CLONE, which `copy` decodes.
+    Copy(&'a [u8]),
 }
 
 /// COM_REGISTER_SLAVE: what SHOW REPLICAS shows.
@@ -119,6 +141,7 @@ impl<'a> Command<'a> {
                 Command::BinlogDump(BinlogDump { file: before_nul(bytes.rest()), position, flags, server_id, known: None })
             }
             command::BINLOG_DUMP_GTID => Command::BinlogDump(decode_dump_by_gtid(bytes)?),
+            command::CLONE => Command::Copy(body),
             _ => return Err(ProtocolError::UnknownCommand),
         })
     }

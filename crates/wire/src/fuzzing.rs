@@ -14,6 +14,7 @@ use crate::caps::SERVER_CAPABILITIES;
 use crate::codec::Bytes;
 use crate::commands::Command;
 use crate::compress::{Algorithm, CompressedReader, Workspace};
+use crate::copy::{CopyAnswer, CopyRequest};
 use crate::handshake::{
     CONNECT_ATTRIBUTES_BYTES_MAX, ClientHello, decode_change_user, decode_greeting, decode_handshake_response,
     put_handshake_response,
@@ -55,6 +56,18 @@ fn read_packets(data: &[u8], limit: usize, piece: usize) -> Packets {
         assert!(reader.held_bytes() <= limit);
     }
     (packets, None)
+}
+
+/// COM_CLONE and its answers: what decodes is encoded to the same bytes again.
+pub fn fuzz_copy(data: &[u8]) {
+    if let Ok(request) = CopyRequest::decode(data) {
+        assert_eq!(request.encode().get(1..), Some(data));
+    }
+    if let Ok(answer) = CopyAnswer::decode(data) {
+        let mut packet = Vec::new();
+        answer.encode(&mut packet);
+        assert_eq!(CopyAnswer::decode(&packet), Ok(answer));
+    }
 }
 
 /// The connection phase: what decodes can be encoded and decodes to the same again.
@@ -240,6 +253,7 @@ mod tests {
         #[test]
         fn garbage_is_harmless(data in prop::collection::vec(any::<u8>(), 0..400)) {
             fuzz_packet(&data);
+            fuzz_copy(&data);
             fuzz_handshake(&data);
             fuzz_commands(&data);
             fuzz_compressed(&data);
@@ -250,6 +264,7 @@ mod tests {
         #[test]
         fn plausible_garbage_is_harmless(data in prop::collection::vec(prop_oneof![0u8..32, any::<u8>()], 0..200)) {
             fuzz_packet(&data);
+            fuzz_copy(&data);
             fuzz_handshake(&data);
             fuzz_commands(&data);
             fuzz_compressed(&data);

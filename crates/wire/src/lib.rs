@@ -6,7 +6,7 @@
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result`, `metadata` and `row` encode what the server answers.
-//! 5. `binlog` has the events of the binary log, which replication sends and reads, `semi_sync` how it says which have arrived.
+//! 5. `binlog` has the events of the binary log, which replication sends and reads, `semi_sync` how it says which have arrived; `copy` is how a backup takes the data.
 //!
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with,
 //! `fuzzing` the entry points of fuzzers.
@@ -20,6 +20,7 @@ pub mod caps;
 pub mod codec;
 pub mod commands;
 pub mod compress;
+pub mod copy;
 pub mod error;
 pub mod fuzzing;
 pub mod handshake;

@@ -85,6 +85,7 @@ kinds! {
     UnlockTables 1 Nothing
     LockInstance 1 Session
     UnlockInstance 1 Nothing
+    CloneLocal 1 Nothing
     Xa 3 Session
     Set 12 Nothing
     Use 3 Nothing

@@ -58,6 +58,7 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::UnlockTables => &["UNLOCK TABLES"],
         Kind::LockInstance => &["LOCK INSTANCE FOR BACKUP"],
         Kind::UnlockInstance => &["UNLOCK INSTANCE"],
+        Kind::CloneLocal => &["CLONE LOCAL DATA DIRECTORY{| =} '/nosuch/dir'"],
         Kind::Xa => server::XA,
         Kind::Set => server::SET,
         Kind::Use => &["USE {d}", "USE {{d}|{newdb}}"],

@@ -9,6 +9,7 @@
 //! `--out` says otherwise, so that nobody publishes part of a table by accident. No figure decides whether a command
 //! succeeds; an error of any server does.
 
+mod backup;
 mod binlog;
 mod cgroup;
 mod chart;
@@ -43,7 +44,7 @@ struct Bench {
 }
 
 /// In the order of `all`.
-const BENCHES: [Bench; 15] = [
+const BENCHES: [Bench; 16] = [
     Bench { name: "sysbench", run: sysbench::main },
     Bench { name: "memory-limited", run: memory_limited::main },
     Bench { name: "tpcc", run: tpcc::main },
@@ -56,6 +57,7 @@ const BENCHES: [Bench; 15] = [
     Bench { name: "restart", run: restart::main },
     Bench { name: "memory", run: memory::main },
     Bench { name: "latency", run: latency::main },
+    Bench { name: "backup", run: backup::main },
     Bench { name: "binlog", run: binlog::main },
     Bench { name: "replica", run: replica::main },
     Bench { name: "features", run: features::main },

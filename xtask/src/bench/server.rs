@@ -204,6 +204,10 @@ impl Server {
         Ok(())
     }
 
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
     pub fn pid(&self) -> u32 {
         match &self.process {
             Some(Process::Vaquita(vaquita)) => vaquita.pid(),

@@ -31,12 +31,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("vaquita-replication", &["vaquita-session", "vaquita-exec", "vaquita-storage", "vaquita-wire", "vaquita-types"]),
     ("vaquita-attach", &["vaquita-replication", "vaquita-types"]),
+    ("vaquita-backup", &["vaquita-replication", "vaquita-session", "vaquita-wire", "vaquita-types"]),
     (
         "vaquita-server",
         &[
             "vaquita-session",
             "vaquita-replication",
             "vaquita-attach",
+            "vaquita-backup",
             "vaquita-exec",
             "vaquita-storage",
             "vaquita-plan",

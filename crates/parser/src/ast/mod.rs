@@ -124,6 +124,8 @@ pub enum Statement {
     UnlockTables,
     LockInstance,
     UnlockInstance,
+    /// CLONE LOCAL DATA DIRECTORY: where to.
+    CloneLocal(Vec<u8>),
     Xa(Xa),
 
     Set(Vec<SetItem>),

@@ -181,6 +181,13 @@ impl Parser<'_> {
         }))
     }
 
+    pub(super) fn clone_local(&mut self) -> Result<Statement> {
+        self.bump();
+        self.expect_all(&[Kw::LOCAL, Kw::DATA, Kw::DIRECTORY])?;
+        self.eat_op(Op::Eq);
+        Ok(Statement::CloneLocal(self.string()?))
+    }
+
     pub(super) fn lock_or_unlock(&mut self, kw: Kw) -> Result<Statement> {
         self.bump();
         let lock = kw == Kw::LOCK;

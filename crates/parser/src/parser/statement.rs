@@ -89,6 +89,7 @@ impl Parser<'_> {
                 self.bump();
                 self.run_replica(false)
             }
+            Kw::CLONE if self.peek() == Tok::Kw(Kw::LOCAL) => self.clone_local(),
             Kw::CHANGE => match self.change_replication()? {
                 Some(change) => Ok(change),
                 None => self.unsupported_statement(kw),

@@ -22,6 +22,7 @@ fn start(dir: &Path, port: u16, stderr: PipeWriter) -> Child {
         .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_vaquita"), "serve", "--data-dir"])
         .arg(dir)
         .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+        .env("VAQUITA_HTTP", "off")
         .stdout(Stdio::null())
         .stderr(stderr)
         .spawn()

@@ -60,6 +60,8 @@ impl Server {
                 .args(["serve", "--data-dir"])
                 .arg(&dir)
                 .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+                // All servers would want the same port.
+                .args(options.iter().all(|option| !option.starts_with("--http")).then_some("--http=off"))
                 .args(options)
                 .envs(env.iter().copied())
                 .stdout(Stdio::null())

@@ -105,7 +105,7 @@ impl Subject<'_> {
             }
             Ast::PurgeLogs(_) => self.global(p::SUPER, &["BINLOG_ADMIN"], "SUPER or BINLOG_ADMIN"),
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
-            Ast::LockInstance | Ast::UnlockInstance => self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN"),
+            Ast::LockInstance | Ast::UnlockInstance | Ast::CloneLocal(_) => self.may_back_up(),
             Ast::Xa(Xa::Recover { .. }) => {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
@@ -448,6 +448,10 @@ impl Subject<'_> {
     /// CHANGE REPLICATION SOURCE, START and STOP REPLICA, which ask when they have found their channel.
     pub fn may_replicate(&self) -> Result<()> {
         self.global(p::SUPER, &["REPLICATION_SLAVE_ADMIN"], "SUPER or REPLICATION_SLAVE_ADMIN")
+    }
+
+    pub fn may_back_up(&self) -> Result<()> {
+        self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN")
     }
 
     /// The commands of the protocol that replicas have.

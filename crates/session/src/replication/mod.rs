@@ -47,7 +47,7 @@ pub(crate) use change::{Changed, changed, check_given};
 pub use config::{AssignGtids, ChannelConfig, LOG_POS_MIN, PrimaryKeyCheck, TlsConfig, UseGtid, config_key};
 pub(crate) use filter::check_filters;
 pub use filter::{FilterCounts, FilterKind, Filters, filter_key};
-pub use show::status_rows;
+pub use show::{seconds_behind_source, status_rows};
 pub use status::{
     ApplierStatus, ChannelStatus, ReceiverStatus, Retries, Running, ThreadError, TransactionName, TransactionTimes, WorkerStatus,
 };

@@ -114,6 +114,15 @@ fn seconds_behind(receiver: &ReceiverStatus, applier: &ApplierStatus) -> Value {
     }
 }
 
+/// Seconds_Behind_Source; `None` where nobody can know.
+pub fn seconds_behind_source(channel: &Channel) -> Option<u64> {
+    let receiver = channel.status.receiver.lock().clone();
+    match seconds_behind(&receiver, &channel.status.applier.lock()) {
+        Value::UInt(seconds) => Some(seconds),
+        _ => None,
+    }
+}
+
 fn now_s() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }

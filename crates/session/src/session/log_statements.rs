@@ -27,6 +27,11 @@ impl Session {
         self.access.subject(None, None).may_read_the_log()
     }
 
+    /// COM_CLONE, as CLONE LOCAL, needs BACKUP_ADMIN.
+    pub fn may_back_up(&self) -> Result<()> {
+        self.access.subject(None, None).may_back_up()
+    }
+
     /// FLUSH BINARY LOGS: the next file begins.
     pub(super) fn rotate_logs(&self) -> Result<()> {
         self.with_log(|log| {

@@ -1,8 +1,11 @@
-//! FLUSH and SHUTDOWN.
+//! FLUSH, SHUTDOWN and CLONE LOCAL.
 //!
 //! Little is cached that FLUSH could empty: accounts and tables are always current.
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use vaquita_parser::ast::{Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
@@ -13,6 +16,7 @@ use vaquita_types::{Error, Result};
 use super::Session;
 use super::execute::Done;
 use crate::counters::Counter;
+use crate::data_dir;
 
 /// How often who waits for commits looks whether they are over.
 const LOOK: Duration = Duration::from_millis(2);
@@ -23,8 +27,18 @@ impl Session {
         match ast {
             Ast::Flush(flush) => Some(self.flush(flush)),
             Ast::Shutdown => Some(shutdown()),
+            Ast::CloneLocal(dir) => Some(self.clone_local(dir)),
             _ => None,
         }
+    }
+
+    /// CLONE LOCAL DATA DIRECTORY: another server can begin there with what is committed now.
+    fn clone_local(&mut self, dir: &[u8]) -> Result<Done> {
+        let dir = PathBuf::from(OsStr::from_bytes(dir));
+        let server = self.server.clone();
+        let mut done = Ok(());
+        server.blocking(&mut || done = data_dir::copy(&server, &dir));
+        done.map(|()| Done::nothing())
     }
 
     /// Under the global read lock: what is in the binary log is what readers see, so that both make a backup.

@@ -65,6 +65,7 @@ use crate::variables::settings::TrackGtids;
 pub use apply_subject::Subject;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
+pub use status_variables::global_values as global_status;
 
 pub struct Session {
     pub server: Arc<Server>,

@@ -17,7 +17,6 @@ pub const ZEROS: &[&str] = &[
     "Com_alter_server",
     "Com_alter_tablespace",
     "Com_assign_to_keycache",
-    "Com_clone",
     "Com_create_library",
     "Com_create_masking_policy",
     "Com_create_resource_group",

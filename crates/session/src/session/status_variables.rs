@@ -4,50 +4,59 @@
 
 use vaquita_exec::context::VariableScope;
 use vaquita_types::convert::to_text;
-use vaquita_types::temporal::DateTime;
+use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Value};
 
 use super::server_view::ServerView;
 use super::status_names::{TEXTS, ZEROS};
 use crate::counters::{Counter, Counts};
+use crate::replication::now_us;
+use crate::server::Server;
+use crate::state::environment::Tls;
 use crate::variables::registry;
 
 /// Names and values, by name.
 pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {
-    let mut values: Vec<(&str, String)> = Vec::new();
-    connections(view, &mut values);
-    let server = view.server.clients().counts();
-    let counts = match scope {
-        VariableScope::Session => view.client.counters.since_flush().list(&server),
-        VariableScope::Global => server.list(&server),
+    let zone = &view.env.settings.plan.time_zone;
+    let (own, tls) = match scope {
+        VariableScope::Session => (Some(view.client.counters.since_flush()), view.env.tls().clone()),
+        VariableScope::Global => (None, Tls::default()),
     };
-    // A lock and its end for each table of a statement.
-    let used = counts.iter().find(|(name, _)| *name == "Table_open_cache_hits").map_or(0, |(_, count)| *count);
-    values.push(("Handler_external_lock", (2 * used).to_string()));
-    values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
-    storage(view, &mut values);
-    encryption(view, &mut values);
-    semi_sync(view, &mut values);
-    machine(&mut values);
-    rows(&server, &mut values);
-    values.extend(ZEROS.iter().map(|name| (*name, "0".to_string())));
-    values.extend(TEXTS.iter().map(|(name, text)| (*name, text.to_string())));
-    if scope == VariableScope::Session {
-        let tls = view.env.tls();
-        values.push(("Ssl_cipher", tls.cipher.clone()));
-        values.push(("Ssl_version", tls.version.clone()));
-    } else {
-        values.push(("Ssl_cipher", String::new()));
-        values.push(("Ssl_version", String::new()));
-    }
-    // For tests that count them.
-    values.extend(vaquita_storage::interrupt_looks().map(|looks| ("Interrupt_looks", looks.to_string())));
+    let mut values = all(view.server, zone, own.as_ref());
+    values.extend([("Ssl_cipher", tls.cipher), ("Ssl_version", tls.version)]);
     values.sort_by_key(|(name, _)| name.to_ascii_lowercase());
     values.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
-    let server = view.server;
+/// The server's values, without those that only a session has; times are in UTC.
+pub fn global_values(server: &Server) -> Vec<(&'static str, String)> {
+    all(server, &TimeZone::Utc, None)
+}
+
+/// `own`: what the session has counted, if it is asked.
+fn all(server: &Server, zone: &TimeZone, own: Option<&Counts>) -> Vec<(&'static str, String)> {
+    let mut values: Vec<(&str, String)> = Vec::new();
+    connections(server, zone, &mut values);
+    let sums = server.clients().counts();
+    let counts = own.unwrap_or(&sums).list(&sums);
+    // A lock and its end for each table of a statement.
+    let used = counts.iter().find(|(name, _)| *name == "Table_open_cache_hits").map_or(0, |(_, count)| *count);
+    values.push(("Handler_external_lock", (2 * used).to_string()));
+    values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
+    storage(server, &mut values);
+    values.extend(server.backups.values(now_us()));
+    encryption(server, &mut values);
+    semi_sync(server, &mut values);
+    machine(&mut values);
+    rows(&sums, &mut values);
+    values.extend(ZEROS.iter().map(|name| (*name, "0".to_string())));
+    values.extend(TEXTS.iter().map(|(name, text)| (*name, text.to_string())));
+    // For tests that count them.
+    values.extend(vaquita_storage::interrupt_looks().map(|looks| ("Interrupt_looks", looks.to_string())));
+    values
+}
+
+fn connections(server: &Server, zone: &TimeZone, values: &mut Vec<(&'static str, String)>) {
     let running = server.clients().list().iter().filter(|client| client.is_busy() && !client.is_daemon()).count();
     let uptime_s = server.started.elapsed().as_secs();
     let (tables_open, tables_opened) = server.catalog.open_tables();
@@ -58,7 +67,7 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
         ("Connections", server.connections_total().to_string()),
         ("Max_execution_time_exceeded", server.clients().counts.overdue().to_string()),
         ("Max_used_connections", server.clients().most().to_string()),
-        ("Max_used_connections_time", local_time(view, server.clients().counts.most_at_s())),
+        ("Max_used_connections_time", local_time(zone, server.clients().counts.most_at_s())),
         ("Open_table_definitions", tables_open.to_string()),
         ("Open_tables", tables_open.to_string()),
         ("Opened_table_definitions", tables_opened.to_string()),
@@ -75,11 +84,11 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
 }
 
 /// Of MySQL's plugins `rpl_semi_sync_source` and `rpl_semi_sync_replica`.
-fn semi_sync(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
-    let status = view.server.binary_log.get().map(|log| log.semi_sync()).unwrap_or_default();
+fn semi_sync(server: &Server, values: &mut Vec<(&'static str, String)>) {
+    let status = server.binary_log.get().map(|log| log.semi_sync()).unwrap_or_default();
     let on = |on: bool| if on { "ON" } else { "OFF" }.to_string();
     values.extend([
-        ("Rpl_semi_sync_replica_status", on(view.server.replication.is_semi_sync())),
+        ("Rpl_semi_sync_replica_status", on(server.replication.is_semi_sync())),
         ("Rpl_semi_sync_source_clients", status.clients.to_string()),
         // MySQL does not measure them any more.
         ("Rpl_semi_sync_source_net_avg_wait_time", "0".to_string()),
@@ -99,16 +108,15 @@ fn semi_sync(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
     ]);
 }
 
-/// In the session's time zone.
-fn local_time(view: &ServerView<'_>, s_since_1970: u64) -> String {
+fn local_time(zone: &TimeZone, s_since_1970: u64) -> String {
     let utc = i64::try_from(s_since_1970).ok().and_then(|s| DateTime::from_unix_micros(s * 1_000_000));
-    let Some(local) = utc.map(|utc| view.env.settings.plan.time_zone.timestamp_from_utc(utc)) else { return String::new() };
+    let Some(local) = utc.map(|utc| zone.timestamp_from_utc(utc)) else { return String::new() };
     String::from_utf8_lossy(&to_text(&Value::DateTime(local), &ColumnType::null())).into_owned()
 }
 
 /// TLS: connections that use it, and with which files.
-fn encryption(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
-    let accepted = view.server.clients().counts.tls_connections().to_string();
+fn encryption(server: &Server, values: &mut Vec<(&'static str, String)>) {
+    let accepted = server.clients().counts.tls_connections().to_string();
     values.extend([("Ssl_accepts", accepted.clone()), ("Ssl_finished_accepts", accepted)]);
     const NAMES: [(&str, &str); 9] = [
         ("Current_tls_ca", "ssl_ca"),
@@ -121,7 +129,7 @@ fn encryption(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
         ("Current_tls_key", "ssl_key"),
         ("Current_tls_version", "tls_version"),
     ];
-    let shown = |name: &str| registry().find(name).map_or_else(String::new, |def| def.show(&view.server.globals.get(def)));
+    let shown = |name: &str| registry().find(name).map_or_else(String::new, |def| def.show(&server.globals.get(def)));
     values.extend(NAMES.map(|(name, variable)| (name, shown(variable))));
 }
 
@@ -162,8 +170,8 @@ fn rows(server: &Counts, values: &mut Vec<(&'static str, String)>) {
 /// InnoDB's pages, in which the cache of blocks is told.
 const PAGE_BYTES: u64 = 16 << 10;
 
-fn storage(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
-    let engine = &view.server.engine;
+fn storage(server: &Server, values: &mut Vec<(&'static str, String)>) {
+    let engine = &server.engine;
     let locks = engine.locks().stats();
     let property = |name: &str| engine.property(name).unwrap_or_else(|| "0".to_string());
     let bytes = |name: &str| property(name).parse::<u64>().unwrap_or(0);

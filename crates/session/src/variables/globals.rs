@@ -172,6 +172,11 @@ pub fn server_uuid(catalog: &Catalog) -> Result<String> {
     Ok(uuid)
 }
 
+/// The server gets another UUID: its data was copied from another server's.
+pub fn forget_server_uuid(catalog: &Catalog) -> Result<()> {
+    catalog.meta_delete(UUID)
+}
+
 /// Variables that take the same value: old names, and `read_only` when `super_read_only` is turned on.
 fn follows(var: Var, value: &Value) -> &'static [Var] {
     match (var, value) {

@@ -159,6 +159,11 @@ live! {
     TxReadOnly "tx_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "The same as transaction_read_only, under its old name.";
     UniqueChecks "unique_checks" ForSession(|s, v| s.log.unique_checks = is_on(v)), "OFF tells replicas that they need not look for duplicates in secondary keys; here they are looked for in any case.";
     UpdatableViewsWithLimit "updatable_views_with_limit" ForPlans(|s, v| s.limits_without_key = word(v).eq_ignore_ascii_case("YES")), "NO refuses an UPDATE or DELETE with LIMIT of a view that has no key of its table (error 1288); YES notes it.";
+    VaquitaBackupInterval "vaquita_backup_interval" AsValue, "Seconds between two backups that the server takes by itself.";
+    VaquitaBackupKeep "vaquita_backup_keep" AsValue, "Backups of this server that are kept when it takes a new one; 0 keeps all.";
+    VaquitaBackupKeyFile "vaquita_backup_key_file" AsValue, "The file with the key that the server's own backups are encrypted with; empty for none.";
+    VaquitaBackupLog "vaquita_backup_log" AsValue, "ON archives the binary log where backups go, for restores to any moment.";
+    VaquitaBackupPlace "vaquita_backup_place" AsValue, "Where the server backs itself up to: a directory, s3://, gs:// or az://; empty for nowhere.";
     WaitTimeout "wait_timeout" AsValue, "Seconds of silence after which a client is disconnected.";
     WarningCount "warning_count" AsValue, "Warnings of the statement before.";
 }
@@ -263,6 +268,11 @@ rpl_semi_sync_source_trace_level\tG\tInteger\tD\t0\t18446744073709551615\t1\t32\
 rpl_semi_sync_source_wait_for_replica_count\tG\tInteger\tD\t1\t65535\t1\t1\t
 rpl_semi_sync_source_wait_no_replica\tG\tBoolean\tD\t\t\t1\tON\t
 rpl_semi_sync_source_wait_point\tG\tEnumeration\tD\t\t\t1\tAFTER_SYNC\tAFTER_SYNC|AFTER_COMMIT
+vaquita_backup_interval\tG\tInteger\tD\t1\t31536000\t1\t86400\t
+vaquita_backup_keep\tG\tInteger\tD\t0\t100000\t1\t7\t
+vaquita_backup_key_file\tG\tString\tD\t\t\t1\t\t
+vaquita_backup_log\tG\tBoolean\tD\t\t\t1\tON\t
+vaquita_backup_place\tG\tString\tD\t\t\t1\t\t
 ";
 
 /// Values that only the running server knows.

@@ -71,6 +71,11 @@ impl RowCache {
         RowCache { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), shard_bytes_max: bytes / SHARDS }
     }
 
+    /// What all rows take.
+    pub fn bytes(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().bytes).sum()
+    }
+
     fn shard(&self, hash: u64) -> &Mutex<Shard> {
         &self.shards[(hash >> 56) as usize % self.shards.len()]
     }

@@ -6,6 +6,7 @@
 //! | `housekeeper` | what is done now and then and nobody waits for |
 //! | `space_reserve` | disk space that is given back when the disk is full |
 //! | `check_table` | CHECK TABLE |
+//! | `checkpoint` | a copy of the data as of one commit |
 //!
 //! `Engine::open` takes the directory for this process alone (RocksDB's LOCK file), recovers the log and starts two threads, the
 //! committer (see `commit::pipeline`) and the housekeeper. What transactions need of it is its `Store`, to which it dereferences:
@@ -14,6 +15,7 @@
 //! It may use every floor below. Nobody below knows it.
 
 pub mod check_table;
+mod checkpoint;
 mod housekeeper;
 mod open;
 mod space_reserve;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use super::checked::CheckedReads;
@@ -408,6 +409,21 @@ impl Store {
     /// What scans keep in memory of indexes.
     pub fn span_bytes(&self) -> usize {
         self.pipeline().spans().bytes()
+    }
+
+    /// What rows that were read by key take in memory.
+    pub fn row_cache_bytes(&self) -> usize {
+        self.rows().bytes()
+    }
+
+    /// Blocks, rows and spans together may take so much.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
+    /// Rows that are committed now.
+    pub fn row_count(&self, table: TableId) -> Result<u64> {
+        Ok(self.counters().rows(table, None)?.max(0) as u64)
     }
 
     /// FLUSH TABLES, and before a copy of the directory.

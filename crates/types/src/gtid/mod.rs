@@ -100,6 +100,17 @@ impl GtidSet {
         self.sources.iter().map(|((source, tag), intervals)| (source, tag, &intervals[..]))
     }
 
+    /// The GTID of a set of one.
+    pub fn single(&self) -> Option<Gtid> {
+        let mut all = self.iter();
+        match (all.next(), all.next()) {
+            (Some((source, tag, [(first, last)])), None) if first == last => {
+                Some(Gtid { source: *source, tag: tag.clone(), number: *first })
+            }
+            _ => None,
+        }
+    }
+
     pub fn contains(&self, source: Uuid, tag: &Tag, number: u64) -> bool {
         let intervals = self.sources.get(&(source, tag.clone())).map_or(&[][..], |intervals| intervals);
         let at = intervals.partition_point(|(_, last)| *last < number);

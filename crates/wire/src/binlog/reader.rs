@@ -35,6 +35,10 @@ impl<'a> RawEvent<'a> {
         Ok(event)
     }
 
+    pub fn has_checksum(&self) -> bool {
+        self.has_checksum
+    }
+
     /// What is behind the header.
     pub fn data(&self) -> &'a [u8] {
         let end = self.bytes.len() - if self.has_checksum { CHECKSUM_BYTES } else { 0 };

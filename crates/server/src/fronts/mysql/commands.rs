@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, cursor, mysql_type};
-use vaquita_wire::commands::{BinlogDump, Command, RegisterReplica};
+use vaquita_wire::commands::{Command, RegisterReplica};
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::params::{Execute, StatementParams};
 use vaquita_wire::result::{
@@ -31,8 +31,8 @@ pub enum Next {
     Close,
     /// COM_CHANGE_USER: the connection makes a new login.
     ChangeUser,
-    /// The log is sent from here on, as `Commands::take_dump` says.
-    Dump,
+    /// A thread of its own serves the connection from here on, as `Commands::take_asked` says.
+    Thread,
 }
 
 /// A session and what its client has agreed to.
@@ -40,7 +40,15 @@ pub struct Commands {
     pub session: Session,
     caps: u32,
     statements: FxHashMap<u32, ClientStatement>,
-    dump: Option<AskedDump>,
+    asked: Option<Asked>,
+}
+
+/// What a thread of the connection's own does for it.
+pub enum Asked {
+    /// It sends the log.
+    Dump(AskedDump),
+    /// It sends a copy of the data; the first request.
+    Copy(Vec<u8>),
 }
 
 struct ClientStatement {
@@ -61,7 +69,7 @@ pub fn client_options(caps: u32) -> ClientOptions {
 
 impl Commands {
     pub fn new(session: Session, caps: u32) -> Commands {
-        Commands { session, caps, statements: FxHashMap::default(), dump: None }
+        Commands { session, caps, statements: FxHashMap::default(), asked: None }
     }
 
     pub fn caps(&self) -> u32 {
@@ -87,7 +95,10 @@ impl Commands {
             Command::ChangeUser(_) => return Next::ChangeUser,
             Command::Query(query) => self.session.run(Request::Text(query.sql), out, park),
             Command::Execute(execute) => self.execute(&execute, out, park),
-            Command::BinlogDump(dump) => return self.ask_for_dump(&dump, out),
+            Command::BinlogDump(dump) => {
+                return self.ask_for_thread(Asked::Dump(AskedDump::of(&dump)), Session::may_read_the_log, out);
+            }
+            Command::Copy(request) => return self.ask_for_thread(Asked::Copy(request.to_vec()), Session::may_back_up, out),
             other => self.do_at_once(other, out),
         };
         after(flow, mark, out)
@@ -123,29 +134,26 @@ impl Commands {
         self.session.run(request, out, park)
     }
 
-    fn ask_for_dump(&mut self, dump: &BinlogDump<'_>, out: &mut Output<'_>) -> Next {
+    fn ask_for_thread(&mut self, asked: Asked, may: impl FnOnce(&Session) -> Result<()>, out: &mut Output<'_>) -> Next {
         let mark = out.writer.mark();
-        let mut asked = None;
-        let flow = self.session.command(|session| match session.may_read_the_log() {
-            Ok(()) => {
-                asked = Some(AskedDump::of(dump));
-                Flow::Next
+        let mut allowed = None;
+        let flow = self.session.command(|session| {
+            match may(session) {
+                Ok(()) => allowed = Some(asked),
+                Err(error) => session.error(&error, out),
             }
-            Err(error) => {
-                session.error(&error, out);
-                Flow::Next
-            }
+            Flow::Next
         });
-        self.dump = asked;
+        self.asked = allowed;
         match after(flow, mark, out) {
-            Next::Command if self.dump.is_some() => Next::Dump,
+            Next::Command if self.asked.is_some() => Next::Thread,
             next => next,
         }
     }
 
-    /// What `Next::Dump` is about.
-    pub fn take_dump(&mut self) -> Option<AskedDump> {
-        self.dump.take()
+    /// What `Next::Thread` is about.
+    pub fn take_asked(&mut self) -> Option<Asked> {
+        self.asked.take()
     }
 
     /// Commands that run no statement.
@@ -221,7 +229,7 @@ impl Commands {
                     let registered = session.register_replica(registered(&replica));
                     session.answer(registered, out);
                 }
-                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) | Command::BinlogDump(_) => {
+                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) | Command::BinlogDump(_) | Command::Copy(_) => {
                     session.error(&Error::internal("a command that is run elsewhere"), out);
                 }
             }

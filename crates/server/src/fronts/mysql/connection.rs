@@ -24,8 +24,9 @@ use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use vaquita_wire::result::{put_err, put_protocol_error};
 
-use super::commands::{Commands, Next};
-use super::dump::{AskedDump, DumpConnection};
+use super::commands::{Asked, Commands, Next};
+use super::copies::CopyConnection;
+use super::dump::DumpConnection;
 use super::front::Front;
 use super::login::{Login, LoginStep, Origin};
 use super::output::Output;
@@ -43,8 +44,8 @@ pub struct Connection {
     /// The outcome of the commit that this connection is parked for.
     commit_result: Mutex<Option<Result<()>>>,
     origin: Origin,
-    /// The socket of a connection that the log is sent to: KILL shuts it down, as its thread may wait for a replica that does not read.
-    dump_socket: OnceLock<OwnedFd>,
+    /// The socket of a connection that has a thread of its own: KILL shuts it down, as the thread may wait for a client that does not read.
+    own_socket: OnceLock<OwnedFd>,
     /// What other threads may see and do: processlist, KILL, time-outs.
     pub client: Arc<vaquita_session::clients::Client>,
 }
@@ -57,8 +58,8 @@ struct Body {
     /// A command has received by itself: the socket's event may be used up.
     received_inside: bool,
     phase: Phase,
-    /// The log was sent, and nothing else follows.
-    dumped: bool,
+    /// Its own thread has served it, and nothing else follows.
+    served: bool,
 }
 
 impl Body {
@@ -115,11 +116,11 @@ impl Connection {
                 pending: Vec::new(),
                 received_inside: false,
                 phase: Phase::Login(Box::new(login)),
-                dumped: false,
+                served: false,
             }),
             commit_result: Mutex::new(None),
             origin,
-            dump_socket: OnceLock::new(),
+            own_socket: OnceLock::new(),
             client,
         }
     }
@@ -142,7 +143,7 @@ impl Connection {
 
     /// Makes a pool thread look at this connection now.
     fn poke(self: Arc<Self>) {
-        if let Some(socket) = self.dump_socket.get().filter(|_| self.client.must_close()) {
+        if let Some(socket) = self.own_socket.get().filter(|_| self.client.must_close()) {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }
         let pool = self.front.pool().clone();
@@ -304,26 +305,27 @@ impl Connection {
             *write_buffer = output.writer.into_buffer();
             return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
         }
-        if let Next::Dump = flow {
-            let dump = commands.take_dump();
+        if let Next::Thread = flow {
+            let asked = commands.take_asked();
             *write_buffer = output.writer.into_buffer();
-            return self.start_dump(body, dump, seq, write_buffer);
+            return self.start_thread(body, asked, seq, write_buffer);
         }
         *rest = rest.get(rest.len() - output.rest.len()..).unwrap_or_default();
         finish(flow, output, write_buffer)
     }
 
-    /// Gives the connection to a thread that sends it the log.
-    fn start_dump(self: &Arc<Self>, body: &mut Body, dump: Option<AskedDump>, seq: u8, write_buffer: &mut Vec<u8>) -> Step {
+    /// Gives the connection to a thread of its own.
+    fn start_thread(self: &Arc<Self>, body: &mut Body, asked: Option<Asked>, seq: u8, write_buffer: &mut Vec<u8>) -> Step {
         let connection = self.clone();
         let socket = body.transport.socket().try_clone_to_owned();
+        let name = if matches!(asked, Some(Asked::Copy(_))) { "copy" } else { "dump" };
         let started = socket.and_then(|socket| {
-            let _ = self.dump_socket.set(socket);
+            let _ = self.own_socket.set(socket);
             // It waits until this thread lets go of `body`, and so begins after the connection is parked.
-            std::thread::Builder::new().name("dump".into()).spawn(move || connection.dump(dump, seq))
+            std::thread::Builder::new().name(name.into()).spawn(move || connection.serve_alone(asked, seq))
         });
         if let Err(error) = started {
-            let error = Error::internal(format_args!("no thread can be made for the binary log: {error}"));
+            let error = Error::internal(format_args!("no thread can be made for the connection: {error}"));
             let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
             writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
             let _ = body.transport.send(writer.bytes(), &|wait| self.front.pool().blocking(wait));
@@ -333,16 +335,24 @@ impl Connection {
         Step::Parked
     }
 
-    fn dump(self: Arc<Self>, dump: Option<AskedDump>, seq: u8) {
+    fn serve_alone(self: Arc<Self>, asked: Option<Asked>, seq: u8) {
         let mut body = self.body.lock();
-        let Body { transport, phase, dumped, .. } = &mut *body;
-        if let (Some(dump), Phase::Command(commands)) = (dump, phase) {
-            let mut peer = DumpConnection::new(transport, &self.front, &self.client, &self.gate, seq);
-            if catch_unwind(AssertUnwindSafe(|| peer.run(&dump, &commands.session))).is_err() {
-                tracing::error!(connection = self.id, "sending the binary log panicked; the connection is closed");
+        let Body { transport, phase, served, .. } = &mut *body;
+        if let (Some(asked), Phase::Command(commands)) = (asked, phase) {
+            let session = &commands.session;
+            let ran = catch_unwind(AssertUnwindSafe(|| match asked {
+                Asked::Dump(dump) => {
+                    DumpConnection::new(transport, &self.front, &self.client, &self.gate, seq).run(&dump, session);
+                }
+                Asked::Copy(first) => {
+                    CopyConnection::new(transport, &self.front, &self.client, &self.gate, seq).run(&first, session);
+                }
+            }));
+            if ran.is_err() {
+                tracing::error!(connection = self.id, "the connection's own thread panicked; the connection is closed");
             }
         }
-        *dumped = true;
+        *served = true;
         drop(body);
         self.front.pool().clone().resume(self);
     }
@@ -386,7 +396,7 @@ impl Connection {
     }
 
     fn work(self: &Arc<Self>, body: &mut Body, worker: &mut Worker) -> Step {
-        if body.dumped {
+        if body.served {
             return Step::Close;
         }
         if let Some(result) = self.commit_result.lock().take() {
@@ -451,7 +461,7 @@ fn finish(flow: Next, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Ste
             return Step::Parked;
         }
         Next::Command => Step::NeedInput,
-        Next::Close | Next::ChangeUser | Next::Dump => Step::Close,
+        Next::Close | Next::ChangeUser | Next::Thread => Step::Close,
     };
     if !output.writer.is_empty() && output.flush().is_err() {
         return Step::Close;

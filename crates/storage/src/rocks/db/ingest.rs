@@ -1,7 +1,7 @@
 //! Files of sorted writes that become part of the data in one step, and writes that no crash has to survive.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,12 +10,8 @@ use librocksdb_sys as ffi;
 use parking_lot::Mutex;
 use rocksdb::AsRawPtr;
 
-use super::{Db, Family, Result, RocksError, Snapshot, checked};
+use super::{Db, Family, Result, RocksError, Snapshot, c_path, checked};
 use crate::base::kill_points::kill_point;
-
-fn c_path(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))
-}
 
 /// Writes one file: keys ascend, each is given once.
 struct FileWriter {

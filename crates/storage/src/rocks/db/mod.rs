@@ -1,4 +1,4 @@
-//! RocksDB's C API behind safe types: with `ingest` and `listener` the only unsafe code of this server.
+//! RocksDB's C API behind safe types: with `checkpoint`, `ingest` and `listener` the only unsafe code of this server.
 //!
 //! The safe crate ties snapshots and iterators to a borrow of the database and allocates for
 //! every read; here they hold an `Arc<Db>`, gets fill a caller's buffer, and an iterator's
@@ -20,6 +20,7 @@
 //!   the memtable that it has already: it would show the batch, and not the files before it. So such a read is made anew, with a snapshot,
 //!   if files were ingested meanwhile (`ingestions`).
 
+mod checkpoint;
 mod ingest;
 #[cfg(test)]
 mod ingest_tests;
@@ -82,6 +83,10 @@ impl RocksError {
 pub use ingest::SortedFiles;
 
 type Result<T> = std::result::Result<T, RocksError>;
+
+fn c_path(path: &Path) -> Result<CString> {
+    CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))
+}
 
 /// Runs a C call that reports by `char** errptr`.
 fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
@@ -157,7 +162,7 @@ impl Db {
     pub fn open(dir: &Path, mut options: FamilyOptions) -> Result<Arc<Db>> {
         let newest_log = NewestLog::open(dir).map_err(newest_log_error)?;
         let log_begun = listener::listen(&mut options.data);
-        let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))?;
+        let path = c_path(dir)?;
         let names = FAMILIES.map(|(_, name)| name.as_ptr());
         // SAFETY: the pointers are valid for the call; RocksDB copies options and names.
         unsafe {

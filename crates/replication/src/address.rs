@@ -6,9 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use vaquita_replication::connection::Target;
-
-use crate::Result;
+use crate::connection::Target;
 
 /// No statement of a copy is silent for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(3600);
@@ -76,7 +74,7 @@ fn unescape(text: &str) -> std::result::Result<String, String> {
 }
 
 /// The section `[client]` of an option file. The socket is preferred, since it needs neither TLS nor a port.
-pub fn read_defaults(path: &Path) -> Result<Address> {
+pub fn read_defaults(path: &Path) -> Result<Address, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut address = Address { host: "127.0.0.1".into(), port: 3306, user: "root".into(), password: String::new() };
     let mut inside = false;
