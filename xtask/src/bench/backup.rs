@@ -4,7 +4,8 @@
 //! files to put back. Each server runs alone. Each run:
 //!
 //! 1. Clients run sysbench's oltp_read_write for some seconds, and again while a full backup is taken.
-//! 2. One row in a hundred of each table is changed, and an incremental backup is taken: into the same place, or with `--incremental-basedir`.
+//! 2. A backup is taken when the load has ended. One row in a hundred of each table is changed, and an incremental backup is taken: into the same place,
+//!    or with `--incremental-basedir`.
 //! 3. The full backup is made a data directory again. Nobody starts a server there.
 
 use std::path::{Path, PathBuf};
@@ -89,7 +90,7 @@ fn measure(settings: &Settings, plan: &Plan, kind: Kind, outcome: &mut Outcome, 
         let alone = call::run(&login, SCRIPT, plan.size, plan.threads, plan.seconds)?;
         let (taken, during) = std::thread::scope(|scope| {
             let load = scope.spawn(|| call::run(&login, SCRIPT, plan.size, plan.threads, plan.seconds));
-            let taken = tool.full();
+            let taken = tool.full("full");
             (taken, load.join().map_err(|_| "the load has panicked".to_string()))
         });
         let (seconds, during) = (taken?, during??);
@@ -105,13 +106,16 @@ fn measure(settings: &Settings, plan: &Plan, kind: Kind, outcome: &mut Outcome, 
         tables.bytes.add("full backup", kind, full as f64 / 1e6);
         tables.latency.add(ALONE, kind, alone.p95_ms);
         tables.latency.add(MEANWHILE, kind, during.p95_ms);
+        // What the load has changed meanwhile is not the increment's.
+        tool.full("base")?;
+        let before = process::disk_bytes(&dir, &|_| true);
         let mut connection = server.connect()?;
         for table in 1..=plan.size.tables {
             connection
                 .run(&format!("UPDATE {}.sbtest{table} SET c = REVERSE(c) WHERE id % {CHANGED_ONE_IN} = 0", login.database))?;
         }
         if let Some(seconds) = tool.next()? {
-            let next = process::disk_bytes(&dir, &|_| true) - full;
+            let next = process::disk_bytes(&dir, &|_| true) - before;
             println!("{:16} incremental {seconds:.2} s, {} MB", kind.title(), next >> 20);
             tables.seconds.add(NEXT, kind, seconds);
             tables.bytes.add("incremental backup", kind, next as f64 / 1e6);
@@ -144,17 +148,18 @@ impl Tool<'_> {
         self.dir.join(name)
     }
 
-    fn full(&self) -> Result<f64, String> {
+    /// `name`: of its directory, where it has one of its own.
+    fn full(&self, name: &str) -> Result<f64, String> {
         match self.kind {
             Kind::Vaquita => self.vaquita_backup(),
-            Kind::MariaDb => timed(self.mariadb_backup().arg("--backup").arg(target("--target-dir", &self.path("full")))),
+            Kind::MariaDb => timed(self.mariadb_backup().arg("--backup").arg(target("--target-dir", &self.path(name)))),
             _ => timed(
                 Command::new("mydumper")
                     .args(["--host=127.0.0.1", "--threads=2", "--trx-consistency-only", &format!("--port={}", self.login.port)])
                     .args([&format!("--user={}", self.login.user), &format!("--password={}", self.login.password)])
                     .args([
                         &format!("--database={}", self.login.database),
-                        &format!("--outputdir={}", self.path("dump").display()),
+                        &format!("--outputdir={}", self.path(name).display()),
                     ]),
             ),
         }
@@ -165,9 +170,9 @@ impl Tool<'_> {
         match self.kind {
             Kind::Vaquita => self.vaquita_backup().map(Some),
             Kind::MariaDb => {
-                let (full, next) = (self.path("full"), self.path("next"));
+                let (base, next) = (self.path("base"), self.path("next"));
                 let mut command = self.mariadb_backup();
-                command.arg("--backup").args([target("--target-dir", &next), target("--incremental-basedir", &full)]);
+                command.arg("--backup").args([target("--target-dir", &next), target("--incremental-basedir", &base)]);
                 timed(&mut command).map(Some)
             }
             _ => Ok(None),
