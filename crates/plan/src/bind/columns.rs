@@ -57,8 +57,11 @@ impl Binder<'_> {
                     let origin = self.named_origin(&bound, found);
                     let name = match (alias, &origin) {
                         (Some(alias), _) => alias.clone(),
-                        // These are views in MySQL, whose columns keep the view's spelling.
-                        (None, Some(origin)) if super::is_dictionary_view(&origin.database, &origin.org_table) => {
+                        // These are views in MySQL, whose columns keep the view's spelling, unless another view has named them.
+                        (None, Some(origin))
+                            if super::is_dictionary_view(&origin.database, &origin.org_table)
+                                && is_named(expr, &origin.org_name) =>
+                        {
                             origin.org_name.clone()
                         }
                         (None, _) => source_text.clone(),
@@ -235,4 +238,8 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
         no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
         on_update_now: column.on_update_now,
     }
+}
+
+fn is_named(expr: &ast::Expr, name: &str) -> bool {
+    matches!(expr, ast::Expr::Column(column) if column.name.eq_ignore_ascii_case(name))
 }
