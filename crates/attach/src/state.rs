@@ -58,8 +58,12 @@ fn parts(text: &str) -> Vec<String> {
     if text.is_empty() { Vec::new() } else { text.split(FIELD).map(str::to_string).collect() }
 }
 
+/// Whether anything can be noted: a copy may have been killed behind its first statement.
 pub fn exists(target: &mut Client) -> Result<bool> {
-    let found = format!("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = {}", quoted(STATE_DATABASE));
+    let found = format!(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = {} AND table_name = 'run'",
+        quoted(STATE_DATABASE)
+    );
     Ok(target.value(&found)? != "0")
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Result;
-use crate::archive;
 use crate::manifest::{Backup, backups};
+use crate::pieces;
 use crate::place::Place;
 
 const US_PER_DAY: u64 = 24 * 3600 * 1_000_000;
@@ -50,7 +50,7 @@ pub fn remove_old(place: &dyn Place, server_uuid: &str, keep: &Keep) -> Result<V
                 place.remove(&object.name)?;
             }
         }
-        archive::remove_unneeded(place, &kept)?;
+        pieces::remove_unneeded(place, &kept)?;
     }
     Ok(removed)
 }

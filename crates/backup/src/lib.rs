@@ -23,7 +23,7 @@
 //! | `keep` | which backups stay |
 //! | `restore` | a data directory from a backup |
 //! | `verify` | whether everything is there, as it was written |
-//! | `archive` | the binary log: archived while it is written, read again by a restore to a point in time |
+//! | `archive` | takes the binary log while it is written; `pieces`: what is there of it, for restores to a point in time |
 //! | `copies` | `branch` and `clone` |
 //! | `report` | what is printed |
 //!
@@ -39,6 +39,7 @@ mod keep;
 mod manifest;
 mod objects;
 mod open;
+mod pieces;
 mod place;
 mod report;
 mod restore;
@@ -46,12 +47,13 @@ mod sealed;
 mod take;
 mod verify;
 
-pub use archive::{ArchiveOptions, ArchivedLog, LogArchive, LogStart, archive};
+pub use archive::{ArchiveOptions, LogArchive, archive};
 pub use copies::{branch, clone};
 pub use donor::{Donor, Source};
 pub use keep::Keep;
 pub use manifest::{Backup, backups};
 pub use open::open_place;
+pub use pieces::{ArchivedLog, LogStart};
 pub use place::Place;
 pub use report::{list, shown_time};
 pub use restore::{NewDirectory, choose, restore_files};

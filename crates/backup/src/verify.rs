@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::Result;
-use crate::archive;
 use crate::manifest::{Backup, ids};
+use crate::pieces;
 use crate::place::Place;
 use crate::report::Progress;
 use crate::restore::damaged;
@@ -53,7 +53,7 @@ pub fn verify(place: &dyn Place, id: Option<&str>) -> Result<Vec<String>> {
                 _ => {}
             }
         }
-        findings.extend(archive::verify(place)?);
+        findings.extend(pieces::verify(place)?);
     }
     Ok(findings)
 }

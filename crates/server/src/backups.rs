@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vaquita_backup::{Backup, Keep, LogArchive, Place, Source, backups, open_place, read_key, take};
@@ -28,13 +29,13 @@ const RETRY: Duration = Duration::from_secs(60);
 /// What has come of the log is stored after so long.
 const LOG_DELAY: Duration = Duration::from_secs(1);
 
-/// Starts both threads, which end with the server.
-pub fn start(front: &Arc<Front>) -> std::io::Result<()> {
+/// Starts both threads, which end when the server stops: what they write is then complete, or is not there.
+pub fn start(front: &Arc<Front>) -> std::io::Result<[JoinHandle<()>; 2]> {
     let taking = front.clone();
-    std::thread::Builder::new().name("backups".into()).spawn(move || run(&taking, &mut Taking::default()))?;
+    let taking = std::thread::Builder::new().name("backups".into()).spawn(move || run(&taking, &mut Taking::default()))?;
     let archiving = front.clone();
-    std::thread::Builder::new().name("log archive".into()).spawn(move || run(&archiving, &mut Archiving))?;
-    Ok(())
+    let archiving = std::thread::Builder::new().name("log archive".into()).spawn(move || run(&archiving, &mut Archiving))?;
+    Ok([taking, archiving])
 }
 
 /// What a thread does again and again.
@@ -222,8 +223,12 @@ struct Archiving;
 
 impl Work for Archiving {
     fn is_due(&mut self, front: &Front, settings: &Settings) -> Result<bool, Failure> {
-        if !settings.log {
-            status(front).log_archived_us.store(0, Ordering::Relaxed);
+        let archived_us = &status(front).log_archived_us;
+        match settings.log {
+            true if archived_us.load(Ordering::Relaxed) > 0 => {}
+            // Until the first success the delay counts from here.
+            true => archived_us.store(now_us(), Ordering::Relaxed),
+            false => archived_us.store(0, Ordering::Relaxed),
         }
         Ok(settings.log && front.binary_log.get().is_some())
     }

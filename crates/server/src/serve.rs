@@ -15,6 +15,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::net::sockopt;
@@ -80,7 +81,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     }
     let scheduled = front.server.clone();
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
-    backups::start(&front)?;
+    let backups = backups::start(&front)?;
     listen(&front, [Some(tcp), admin, mariadb], unix)?;
     kill_point("start.listening");
     if !is_on(&front.server, "skip_replica_start") {
@@ -94,7 +95,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     if let Some(http) = &http {
         http.stop();
     }
-    shut_down(&front, &path)
+    shut_down(&front, &path, &backups)
 }
 
 /// A server that nobody can connect to yet.
@@ -350,7 +351,7 @@ fn wait_for_signal() -> Result<(), Failure> {
     Ok(())
 }
 
-fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
+fn shut_down(front: &Arc<Front>, socket: &Path, backups: &[JoinHandle<()>]) -> Result<(), Failure> {
     std::thread::Builder::new().name("shutdown-limit".into()).spawn(|| {
         std::thread::sleep(Duration::from_millis(SHUTDOWN_MS_MAX));
         tracing::warn!("a statement did not end in time");
@@ -368,7 +369,8 @@ fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
     }
     server.replication.stop_all();
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
-    while !server.clients().is_empty() && std::time::Instant::now() < deadline {
+    let is_busy = || !server.clients().is_empty() || !backups.iter().all(JoinHandle::is_finished);
+    while is_busy() && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_point("stop.statements-ended");

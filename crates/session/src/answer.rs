@@ -87,7 +87,7 @@ pub struct ResultForm {
 /// Where a session's answers go.
 pub trait Answer {
     /// What is answered from here on may be taken back.
-    fn begin_try(&mut self);
+    fn begin_try(&mut self) {}
 
     /// Takes back what was answered since `begin_try`; false if rows of it have left already.
     fn take_back(&mut self) -> bool;
@@ -100,31 +100,43 @@ pub trait Answer {
         0
     }
 
-    /// The cursor that the last result set has filled.
-    fn take_cursor(&mut self) -> Option<Box<Cursor>>;
+    /// The cursor that the last result set has filled; only who asks for `ResultForm`s with cursors has any.
+    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
+        None
+    }
 
     /// Gives the client a row that a cursor has kept.
-    fn kept_row(&mut self, row: &[u8]) -> Result<()>;
+    fn kept_row(&mut self, _row: &[u8]) -> Result<()> {
+        Err(Error::internal("a row of a cursor that nobody has opened"))
+    }
 
-    fn end_of_rows(&mut self, end: &Completed<'_>);
+    fn end_of_rows(&mut self, _end: &Completed<'_>) {}
 
     /// `end_of_rows` has a place for changes; otherwise they wait for the next `ok`.
-    fn rows_tell_changes(&self) -> bool;
+    fn rows_tell_changes(&self) -> bool {
+        false
+    }
 
-    fn ok(&mut self, ok: &Completed<'_>);
+    fn ok(&mut self, _ok: &Completed<'_>) {}
 
     /// The message goes out in the charset of a collation of `character_set_results`; 0 stands for UTF-8.
     fn error(&mut self, error: &Error, collation: u16);
 
     /// Asks the client for a file of its own (LOAD DATA LOCAL), which `file_bytes` then gives.
-    fn ask_for_file(&mut self, name: &[u8]) -> Result<()>;
+    fn ask_for_file(&mut self, _name: &[u8]) -> Result<()> {
+        Err(Error::internal("nobody has a file to give"))
+    }
 
     /// Appends the next piece of that file; false at its end. Waits `timeout` for each.
-    fn file_bytes(&mut self, out: &mut Vec<u8>, timeout: Duration, interrupt: &Interrupt) -> Result<bool>;
+    fn file_bytes(&mut self, _out: &mut Vec<u8>, _timeout: Duration, _interrupt: &Interrupt) -> Result<bool> {
+        Ok(false)
+    }
 
     /// The client is gone.
-    fn is_broken(&self) -> bool;
+    fn is_broken(&self) -> bool {
+        false
+    }
 
     /// Gives the client up: what it still sends is not read.
-    fn give_up(&mut self);
+    fn give_up(&mut self) {}
 }

@@ -22,7 +22,8 @@ pub const COPIES: &str = "copies";
 /// CLONE LOCAL DATA DIRECTORY. Makes `dir`, which must not exist, a data directory with what is committed now; as in MySQL, directories above it are
 /// made, too. Its first start makes keys of its own.
 pub fn copy(server: &Server, dir: &Path) -> Result<()> {
-    if !dir.is_absolute() {
+    // What is in the data directory is the server's, which removes what it does not know.
+    if !dir.is_absolute() || dir.starts_with(server.data_dir()) {
         return Err(Error::new(&ER_WRONG_VALUE, &[&"path", &dir.display()]));
     }
     if let Some(parent) = dir.parent() {

@@ -6,8 +6,7 @@ use vaquita_exec::sink::{Discard, RowSink};
 use vaquita_storage::Interrupt;
 use vaquita_types::{Error, Result};
 
-use crate::answer::{Answer, Completed, ResultForm};
-use crate::state::prepared::Cursor;
+use crate::answer::{Answer, ResultForm};
 
 /// Who hears the answers of statements that no client waits for.
 pub struct Nowhere {
@@ -25,8 +24,6 @@ impl Default for Nowhere {
 }
 
 impl Answer for Nowhere {
-    fn begin_try(&mut self) {}
-
     fn take_back(&mut self) -> bool {
         true
     }
@@ -34,22 +31,6 @@ impl Answer for Nowhere {
     fn rows(&mut self, _: ResultForm) -> &mut dyn RowSink {
         &mut self.rows
     }
-
-    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
-        None
-    }
-
-    fn kept_row(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn end_of_rows(&mut self, _: &Completed<'_>) {}
-
-    fn rows_tell_changes(&self) -> bool {
-        false
-    }
-
-    fn ok(&mut self, _: &Completed<'_>) {}
 
     fn error(&mut self, error: &Error, _: u16) {
         self.failed = Some(error.clone());
@@ -67,10 +48,4 @@ impl Answer for Nowhere {
         out.extend_from_slice(&file);
         Ok(true)
     }
-
-    fn is_broken(&self) -> bool {
-        false
-    }
-
-    fn give_up(&mut self) {}
 }

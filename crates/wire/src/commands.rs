@@ -11,6 +11,7 @@
 
 use crate::caps::{client, command};
 use crate::codec::{Bytes, Decoded};
+use crate::copy::CopyRequest;
 use crate::error::ProtocolError;
 use crate::handshake::{ChangeUser, decode_change_user};
 use crate::params::{Execute, QueryAttribute, read_query_attributes};
@@ -56,8 +57,8 @@ pub enum Command<'a> {
     ResetConnection,
     RegisterReplica(RegisterReplica<'a>),
     BinlogDump(BinlogDump<'a>),
-    /// COM_CLONE, which `copy` decodes.
-    Copy(&'a [u8]),
+    /// COM_CLONE.
+    Copy(CopyRequest<'a>),
 }
 
 /// COM_REGISTER_SLAVE: what SHOW REPLICAS shows.
@@ -141,7 +142,7 @@ impl<'a> Command<'a> {
                 Command::BinlogDump(BinlogDump { file: before_nul(bytes.rest()), position, flags, server_id, known: None })
             }
             command::BINLOG_DUMP_GTID => Command::BinlogDump(decode_dump_by_gtid(bytes)?),
-            command::CLONE => Command::Copy(body),
+            command::CLONE => Command::Copy(CopyRequest::decode(body)?),
             _ => return Err(ProtocolError::UnknownCommand),
         })
     }

@@ -54,14 +54,15 @@ impl Binder<'_> {
                         let collation = self.cx.settings.connection_collation;
                         bound.ty = ColumnType::varchar(typing::parameter_chars(collation), collation);
                     }
+                    let own_name = self.name_of_merged(found);
                     let origin = self.named_origin(&bound, found);
                     let name = match (alias, &origin) {
                         (Some(alias), _) => alias.clone(),
-                        // These are views in MySQL, whose columns keep the view's spelling, unless another view has named them.
-                        (None, Some(origin))
-                            if super::is_dictionary_view(&origin.database, &origin.org_table)
-                                && is_named(expr, &origin.org_name) =>
-                        {
+                        // A view's columns are called as its definition has them.
+                        _ if self.cx.names.is_some() => source_text.clone(),
+                        _ if own_name.is_some() => own_name.unwrap_or_default(),
+                        // These are views in MySQL.
+                        (None, Some(origin)) if super::is_dictionary_view(&origin.database, &origin.org_table) => {
                             origin.org_name.clone()
                         }
                         (None, _) => source_text.clone(),
@@ -175,6 +176,13 @@ impl Binder<'_> {
     }
 
     /// The origin of a column that was named: one of a merged derived table goes by that table's name.
+    /// The name of a column of a view, or of a derived table, that has become part of this query: its own, however the query spells it.
+    fn name_of_merged(&self, found: Option<(usize, VisibleColumn)>) -> Option<String> {
+        let (frame, column) = found.filter(|(frame, _)| *frame + 1 == self.frames.len())?;
+        let relation = &self.frames[frame].relations[column.relation];
+        matches!(relation.source, Source::Merged).then(|| relation.columns[column.column].name.clone())
+    }
+
     fn named_origin(&self, expr: &Expr, found: Option<(usize, VisibleColumn)>) -> Option<ColumnOrigin> {
         let current = self.frames.len() - 1;
         if let Some((frame, column)) = found
@@ -238,8 +246,4 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
         no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
         on_update_now: column.on_update_now,
     }
-}
-
-fn is_named(expr: &ast::Expr, name: &str) -> bool {
-    matches!(expr, ast::Expr::Column(column) if column.name.eq_ignore_ascii_case(name))
 }

@@ -18,9 +18,9 @@ fn start() -> Source {
     source
 }
 
-/// A line for each table and each row; `;` where a statement ends.
-fn told(source: &Source, from: Place) -> Vec<String> {
-    let (mut decoder, mut lines) = (Decoder::default(), Vec::new());
+/// The events behind a place, each with its type.
+fn each_event(source: &Source, from: Place, mut each: impl FnMut(u8, Event<'_>)) {
+    let mut decoder = Decoder::default();
     for mut event in source.events(from) {
         // As a log without checksums has it.
         let len = event.len() as u32;
@@ -28,32 +28,38 @@ fn told(source: &Source, from: Place) -> Vec<String> {
         let mut reader = EventReader::of_payload();
         reader.feed(&event);
         let raw = reader.next_event().unwrap().unwrap();
-        match decoder.decode(&raw).unwrap() {
-            Event::TableMap(map) => lines.push(format!("map {}", String::from_utf8_lossy(&map.table))),
-            Event::RowsQuery(text) => lines.push(String::from_utf8_lossy(text).into_owned()),
-            Event::Rows(rows) => {
-                let mut text = Vec::new();
-                put_rows(&rows, &mut text).unwrap();
-                let text = String::from_utf8(text).unwrap().replace("### ", "").replace('`', "").replace("shop.", "");
-                for line in text.lines().map(str::trim) {
-                    let begins = ["INSERT ", "UPDATE ", "DELETE "].iter().any(|verb| line.starts_with(verb));
-                    match lines.last_mut().filter(|_| !begins) {
-                        Some(row) => *row += &format!(" {line}"),
-                        None => lines.push(line.into()),
-                    }
-                }
-                let flags = rows.flags & !rows_flags::CASCADES_FOLLOW;
-                if flags & rows_flags::NO_FOREIGN_KEY_CHECKS != 0 {
-                    lines.push("(no foreign keys)".into());
-                }
-                if flags & rows_flags::STATEMENT_END != 0 {
-                    lines.push(";".into());
+        each(raw.header.event_type, decoder.decode(&raw).unwrap());
+    }
+}
+
+/// A line for each table and each row; `;` where a statement ends.
+fn told(source: &Source, from: Place) -> Vec<String> {
+    let mut lines = Vec::new();
+    each_event(source, from, |_, event| match event {
+        Event::TableMap(map) => lines.push(format!("map {}", String::from_utf8_lossy(&map.table))),
+        Event::RowsQuery(text) => lines.push(String::from_utf8_lossy(text).into_owned()),
+        Event::Rows(rows) => {
+            let mut text = Vec::new();
+            put_rows(&rows, &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap().replace("### ", "").replace('`', "").replace("shop.", "");
+            for line in text.lines().map(str::trim) {
+                let begins = ["INSERT ", "UPDATE ", "DELETE "].iter().any(|verb| line.starts_with(verb));
+                match lines.last_mut().filter(|_| !begins) {
+                    Some(row) => *row += &format!(" {line}"),
+                    None => lines.push(line.into()),
                 }
             }
-            Event::Xid(_) => lines.push("commit".into()),
-            _ => {}
+            let flags = rows.flags & !rows_flags::CASCADES_FOLLOW;
+            if flags & rows_flags::NO_FOREIGN_KEY_CHECKS != 0 {
+                lines.push("(no foreign keys)".into());
+            }
+            if flags & rows_flags::STATEMENT_END != 0 {
+                lines.push(";".into());
+            }
         }
-    }
+        Event::Xid(_) => lines.push("commit".into()),
+        _ => {}
+    });
     lines
 }
 
@@ -336,15 +342,10 @@ fn transactions_of_one_commit_wait_for_each_other() {
 
 /// Types of events, those of a compressed transaction in brackets.
 fn types(source: &Source, from: Place) -> Vec<String> {
-    let (mut decoder, mut types) = (Decoder::default(), Vec::new());
-    for mut event in source.events(from) {
-        let len = event.len() as u32;
-        event[9..13].copy_from_slice(&len.to_le_bytes());
-        let mut reader = EventReader::of_payload();
-        reader.feed(&event);
-        let raw = reader.next_event().unwrap().unwrap();
+    let mut types = Vec::new();
+    each_event(source, from, |code, event| {
         let name = |code: u8| vaquita_wire::binlog::event_name(code).unwrap().to_string();
-        match decoder.decode(&raw).unwrap() {
+        match event {
             Event::TransactionPayload(payload) => {
                 let (mut unpacker, mut reader, mut inside) = (payload.unpacker(), EventReader::of_payload(), Vec::new());
                 while let Some(piece) = unpacker.next_piece().unwrap() {
@@ -355,9 +356,9 @@ fn types(source: &Source, from: Place) -> Vec<String> {
                 }
                 types.push(format!("[{}]", inside.join(" ")));
             }
-            _ => types.push(name(raw.header.event_type)),
+            _ => types.push(name(code)),
         }
-    }
+    });
     types
 }
 

@@ -37,9 +37,10 @@ fn value(client: &mut Client, statement: &str) -> String {
     client.query(statement).rows()[0][0].replace('\n', "")
 }
 
-/// Paths beside the data of a server, which go with it.
+/// Paths beside the data of a server, which go with the test's directory.
 fn beside(server: &Server, name: &str) -> (PathBuf, String) {
-    let path = server.dir.join(format!("beside-{name}"));
+    let path = server.dir.with_extension("beside").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let text = path.to_str().unwrap().to_string();
     (path, text)
 }
@@ -175,6 +176,30 @@ fn a_table_comes_back_into_the_running_server() {
 }
 
 #[test]
+fn a_log_that_was_reset_is_not_taken_for_the_one_before() {
+    let server = server("reset", 1000);
+    let (from, to) = (address(&server, "root"), beside(&server, "place").1);
+    done(&["backup", &to, "--from", &from]);
+    let archive = ["backup", &to, "--from", &from, "--log", "--once"];
+    let mut client = server.connect();
+    ok(&mut client, "FLUSH BINARY LOGS");
+    ok(&mut client, "UPDATE shop.item SET name = 'a' WHERE id = 1");
+    done(&archive);
+    // Files of the same names and lengths, but of another time.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    ok(&mut client, "RESET BINARY LOGS AND GTIDS");
+    refused(&archive, "its log was reset");
+    ok(&mut client, "FLUSH BINARY LOGS");
+    refused(&archive, "was its log reset");
+    // Where the log before ended, an event of this one begins.
+    for _ in 0..5 {
+        ok(&mut client, "UPDATE shop.item SET name = CONCAT(name, 'b') WHERE id < 10");
+    }
+    refused(&archive, "its log was reset");
+    done(&["verify", &to]);
+}
+
+#[test]
 fn damage_is_found_and_named() {
     let server = server("damage", 5000);
     let (from, (place, to)) = (address(&server, "root"), beside(&server, "place"));
@@ -276,6 +301,9 @@ fn branches_and_clones_are_servers_of_their_own() {
     let Answer::Err { code: 1525, .. } = server.connect().query("CLONE LOCAL DATA DIRECTORY = 'here'") else {
         panic!("a relative path is taken");
     };
+    let inside = server.dir.join("rocksdb/inside");
+    let answer = server.connect().query(&format!("CLONE LOCAL DATA DIRECTORY = '{}'", inside.display()));
+    assert!(matches!(answer, Answer::Err { code: 1525, .. }), "{answer:?}");
 }
 
 #[test]

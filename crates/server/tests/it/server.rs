@@ -127,6 +127,7 @@ impl Drop for Server {
         if !self.keep && !std::thread::panicking() {
             let _ = std::fs::remove_dir_all(&self.dir);
             let _ = std::fs::remove_file(self.dir.with_extension("log"));
+            let _ = std::fs::remove_dir_all(self.dir.with_extension("beside"));
         }
     }
 }

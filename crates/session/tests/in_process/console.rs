@@ -11,7 +11,7 @@ use vaquita_scripts::sql::{self, escape, print_error, print_ok};
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::clients::Client;
 use vaquita_session::variables::{Fixed, Globals, server_uuid};
-use vaquita_session::{Answer, ClientOptions, Completed, Cursor, Flow, Request, ResultForm, Server, Session, VERSION};
+use vaquita_session::{Answer, ClientOptions, Completed, Flow, Request, ResultForm, Server, Session, VERSION};
 use vaquita_storage::{
     Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, LogStore, RocksLog, Stages, Threads, ValueRef,
 };
@@ -102,15 +102,9 @@ impl Answer for Printed {
         self.rows
     }
 
-    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
-        None
-    }
-
     fn kept_row(&mut self, _: &[u8]) -> Result<()> {
         Err(Error::internal("text has no cursors"))
     }
-
-    fn end_of_rows(&mut self, _: &Completed<'_>) {}
 
     fn rows_tell_changes(&self) -> bool {
         true
@@ -132,12 +126,6 @@ impl Answer for Printed {
         out.extend_from_slice(&self.file);
         Ok(false)
     }
-
-    fn is_broken(&self) -> bool {
-        false
-    }
-
-    fn give_up(&mut self) {}
 }
 
 /// Text of any charset as a client of this one reads it.

@@ -4,9 +4,11 @@
 //! and the values, whose memory the next execution uses again.
 
 use rustc_hash::FxHashMap;
+use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, cursor, mysql_type};
 use vaquita_wire::commands::{Command, RegisterReplica};
+use vaquita_wire::copy::CopyRequest;
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::params::{Execute, StatementParams};
 use vaquita_wire::result::{
@@ -47,8 +49,8 @@ pub struct Commands {
 pub enum Asked {
     /// It sends the log.
     Dump(AskedDump),
-    /// It sends a copy of the data; the first request.
-    Copy(Vec<u8>),
+    /// It makes a copy of the data, and sends it.
+    Copy,
 }
 
 struct ClientStatement {
@@ -98,7 +100,7 @@ impl Commands {
             Command::BinlogDump(dump) => {
                 return self.ask_for_thread(Asked::Dump(AskedDump::of(&dump)), Session::may_read_the_log, out);
             }
-            Command::Copy(request) => return self.ask_for_thread(Asked::Copy(request.to_vec()), Session::may_back_up, out),
+            Command::Copy(CopyRequest::Begin) => return self.ask_for_thread(Asked::Copy, Session::may_back_up, out),
             other => self.do_at_once(other, out),
         };
         after(flow, mark, out)
@@ -229,7 +231,8 @@ impl Commands {
                     let registered = session.register_replica(registered(&replica));
                     session.answer(registered, out);
                 }
-                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) | Command::BinlogDump(_) | Command::Copy(_) => {
+                Command::Copy(_) => session.error(&Error::new(&ER_WRONG_ARGUMENTS, &[&"COM_CLONE"]), out),
+                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) | Command::BinlogDump(_) => {
                     session.error(&Error::internal("a command that is run elsewhere"), out);
                 }
             }

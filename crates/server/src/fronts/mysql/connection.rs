@@ -30,6 +30,7 @@ use super::dump::DumpConnection;
 use super::front::Front;
 use super::login::{Login, LoginStep, Origin};
 use super::output::Output;
+use super::own_thread::OwnThread;
 use super::reply::Rows;
 use super::transport::{Received, Transport};
 use crate::pool::{Gate, Ran, Task, Worker};
@@ -318,7 +319,7 @@ impl Connection {
     fn start_thread(self: &Arc<Self>, body: &mut Body, asked: Option<Asked>, seq: u8, write_buffer: &mut Vec<u8>) -> Step {
         let connection = self.clone();
         let socket = body.transport.socket().try_clone_to_owned();
-        let name = if matches!(asked, Some(Asked::Copy(_))) { "copy" } else { "dump" };
+        let name = if matches!(asked, Some(Asked::Copy)) { "copy" } else { "dump" };
         let started = socket.and_then(|socket| {
             let _ = self.own_socket.set(socket);
             // It waits until this thread lets go of `body`, and so begins after the connection is parked.
@@ -340,13 +341,10 @@ impl Connection {
         let Body { transport, phase, served, .. } = &mut *body;
         if let (Some(asked), Phase::Command(commands)) = (asked, phase) {
             let session = &commands.session;
+            let own = OwnThread::new(transport, &self.front, &self.client, &self.gate, seq);
             let ran = catch_unwind(AssertUnwindSafe(|| match asked {
-                Asked::Dump(dump) => {
-                    DumpConnection::new(transport, &self.front, &self.client, &self.gate, seq).run(&dump, session);
-                }
-                Asked::Copy(first) => {
-                    CopyConnection::new(transport, &self.front, &self.client, &self.gate, seq).run(&first, session);
-                }
+                Asked::Dump(dump) => DumpConnection::new(own).run(&dump, session),
+                Asked::Copy => CopyConnection::new(own).run(session),
             }));
             if ran.is_err() {
                 tracing::error!(connection = self.id, "the connection's own thread panicked; the connection is closed");

@@ -11,7 +11,6 @@ use vaquita_replication::log::dump::maria::{MariaRequest, parse_gtids};
 use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump, dump_error};
 use vaquita_replication::log::{Place, Wake, file_number};
 use vaquita_session::binary_log::{RunningDump, base_name};
-use vaquita_session::clients::Client;
 use vaquita_session::counters::Counter;
 use vaquita_session::session::Session;
 use vaquita_session::variables::registry;
@@ -19,7 +18,7 @@ use vaquita_types::Error;
 use vaquita_types::errno::ER_MALFORMED_GTID_SET_ENCODING;
 use vaquita_types::gtid::{GtidSet, Uuid};
 use vaquita_wire::commands::{BinlogDump, dump_flags};
-use vaquita_wire::packet::{PacketReader, PacketWriter};
+use vaquita_wire::packet::PacketReader;
 use vaquita_wire::result::{put_eof, put_err};
 use vaquita_wire::semi_sync::{ACK_BYTES_MAX, Ack, SEQ_BEHIND_WANTED};
 
@@ -28,9 +27,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::front::Front;
 use super::output::FLUSH_BYTES;
+use super::own_thread::OwnThread;
 use super::reply::status_flags;
-use super::transport::{Received, Transport};
-use crate::pool::Gate;
+use super::transport::Received;
 
 /// `@mariadb_slave_capability`: it reads MariaDB's GTIDs.
 const KNOWS_GTIDS: u32 = 4;
@@ -96,11 +95,7 @@ fn acks(session: &Session) -> bool {
 }
 
 pub struct DumpConnection<'c> {
-    transport: &'c mut Transport,
-    writer: PacketWriter,
-    front: &'c Arc<Front>,
-    client: &'c Client,
-    gate: &'c Gate,
+    own: OwnThread<'c>,
     running: Option<Arc<RunningDump>>,
     /// Acks, of which a part may have come.
     reader: PacketReader,
@@ -138,51 +133,36 @@ impl WaitForAcks {
 }
 
 impl<'c> DumpConnection<'c> {
-    pub fn new(
-        transport: &'c mut Transport,
-        front: &'c Arc<Front>,
-        client: &'c Client,
-        gate: &'c Gate,
-        seq: u8,
-    ) -> DumpConnection<'c> {
-        DumpConnection {
-            transport,
-            writer: PacketWriter::with_buffer(Vec::new(), seq),
-            front,
-            client,
-            gate,
-            running: None,
-            reader: PacketReader::new(ACK_BYTES_MAX + 1),
-            wait: Arc::new(WaitForAcks::new()),
-        }
+    pub fn new(own: OwnThread<'c>) -> DumpConnection<'c> {
+        DumpConnection { own, running: None, reader: PacketReader::new(ACK_BYTES_MAX + 1), wait: Arc::new(WaitForAcks::new()) }
     }
 
     /// Sends the log, and how it ended.
     pub fn run(&mut self, asked: &AskedDump, session: &Session) {
-        self.client.begin_command(if asked.known.is_some() { "Binlog Dump GTID" } else { "Binlog Dump" }, None);
-        let server = &self.front.server;
-        let running = server.replicas.begin_dump(self.client.id, asked.server_id, session.replica_uuid());
+        self.own.client.begin_command(if asked.known.is_some() { "Binlog Dump GTID" } else { "Binlog Dump" }, None);
+        let server = &self.own.front.server;
+        let running = server.replicas.begin_dump(self.own.client.id, asked.server_id, session.replica_uuid());
         self.running = Some(running.clone());
         match self.send_log(asked, session) {
             DumpEnd::Gone => {}
             DumpEnd::Done => {
                 let status = status_flags(session.status());
-                self.writer.packet(|out| put_eof(out, status, 0));
+                self.own.writer.packet(|out| put_eof(out, status, 0));
                 let _ = self.flush();
             }
             DumpEnd::Failed(error) => {
-                tracing::warn!(connection = self.client.id, "sending the binary log failed: {}", error.message());
-                self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+                tracing::warn!(connection = self.own.client.id, "sending the binary log failed: {}", error.message());
+                self.own.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
                 let _ = self.flush();
             }
         }
-        self.front.server.replicas.end_dump(&running);
+        self.own.front.server.replicas.end_dump(&running);
     }
 
     fn send_log(&mut self, asked: &AskedDump, session: &Session) -> DumpEnd {
-        let Some(log) = self.front.binary_log.get() else { return DumpEnd::Failed(dump_error("Binary log is not open")) };
+        let Some(log) = self.own.front.binary_log.get() else { return DumpEnd::Failed(dump_error("Binary log is not open")) };
         match asked.request(session) {
-            Ok(request) => dump(&**log, &request, &terms(self.front, session), self),
+            Ok(request) => dump(&**log, &request, &terms(self.own.front, session), self),
             Err(error) => DumpEnd::Failed(error),
         }
     }
@@ -212,7 +192,7 @@ impl DumpConnection<'_> {
     fn expect_ack(&mut self) {
         if !self.reader.is_mid_packet() {
             self.reader.expect_seq(0);
-            if let Some(compression) = self.transport.compression() {
+            if let Some(compression) = self.own.transport.compression() {
                 compression.expect_seq(0);
             }
         }
@@ -221,25 +201,16 @@ impl DumpConnection<'_> {
 
 impl DumpPeer for DumpConnection<'_> {
     fn send(&mut self, pieces: &[&[u8]]) -> Result<(), DumpStop> {
-        self.writer.packet(|out| pieces.iter().for_each(|piece| out.extend_from_slice(piece)));
-        if self.writer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+        self.own.writer.packet(|out| pieces.iter().for_each(|piece| out.extend_from_slice(piece)));
+        if self.own.writer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), DumpStop> {
-        if self.writer.is_empty() {
-            return Ok(());
-        }
-        self.client.counters.add(Counter::BytesSent, self.writer.len() as u64);
-        let sent = self.transport.send(self.writer.bytes(), &|wait| wait());
-        self.writer.clear();
-        if let Some(compression) = self.transport.compression() {
-            self.writer.set_seq(compression.seq());
-        }
-        sent.map_err(|_| DumpStop::Gone)
+        self.own.flush().map_err(|_| DumpStop::Gone)
     }
 
     fn state(&mut self, text: &'static str) {
-        self.client.set_state(text);
+        self.own.client.set_state(text);
     }
 
     fn reads(&mut self, file: u32) {
@@ -249,19 +220,19 @@ impl DumpPeer for DumpConnection<'_> {
     }
 
     fn stop(&mut self) -> Option<DumpStop> {
-        if self.client.must_close() || self.gate.hung_up() || self.front.stopping.load(Ordering::Relaxed) {
+        if self.own.must_end() {
             return Some(DumpStop::Gone);
         }
         if self.running.as_ref().is_some_and(|running| running.is_replaced()) {
             return Some(DumpStop::Replaced);
         }
-        self.client.interrupt.check_wait().err().map(|_| DumpStop::Ended)
+        self.own.client.interrupt.check_wait().err().map(|_| DumpStop::Ended)
     }
 
     fn number_anew(&mut self) -> Result<(), DumpStop> {
         self.flush()?;
-        self.writer.set_seq(SEQ_BEHIND_WANTED);
-        if let Some(compression) = self.transport.compression() {
+        self.own.writer.set_seq(SEQ_BEHIND_WANTED);
+        if let Some(compression) = self.own.transport.compression() {
             compression.set_answer_seq(SEQ_BEHIND_WANTED);
         }
         Ok(())
@@ -271,12 +242,12 @@ impl DumpPeer for DumpConnection<'_> {
         let mut acks = Vec::new();
         let mut bytes = [0; 4 * ACK_BYTES_MAX];
         loop {
-            let len = match self.transport.receive(&mut bytes) {
+            let len = match self.own.transport.receive(&mut bytes) {
                 Ok(Received::Bytes(len)) => len,
                 Ok(Received::Later) => return Ok(acks),
                 Ok(Received::Closed) | Err(_) => return Err(DumpStop::Gone),
             };
-            self.client.counters.add(Counter::BytesReceived, len as u64);
+            self.own.client.counters.add(Counter::BytesReceived, len as u64);
             let mut rest = bytes.get(..len).unwrap_or_default();
             loop {
                 self.expect_ack();
@@ -300,7 +271,7 @@ impl DumpPeer for DumpConnection<'_> {
 
     fn wait_for_acks(&mut self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
-        self.transport.wait_for_input_or(self.wait.event.as_ref(), left);
+        self.own.transport.wait_for_input_or(self.wait.event.as_ref(), left);
     }
 }
 

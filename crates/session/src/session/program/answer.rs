@@ -128,8 +128,6 @@ impl RowSink for CursorRows {
 }
 
 impl Answer for CursorRows {
-    fn begin_try(&mut self) {}
-
     fn take_back(&mut self) -> bool {
         self.rows = Collect::default();
         self.bytes = 0;
@@ -140,37 +138,7 @@ impl Answer for CursorRows {
         self
     }
 
-    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
-        None
-    }
-
-    fn kept_row(&mut self, _: &[u8]) -> Result<()> {
-        Err(Error::internal("a row of another cursor"))
-    }
-
-    fn end_of_rows(&mut self, _: &Completed<'_>) {}
-
-    fn rows_tell_changes(&self) -> bool {
-        false
-    }
-
-    fn ok(&mut self, _: &Completed<'_>) {}
-
     fn error(&mut self, error: &Error, _: u16) {
         self.error = Some(error.clone());
     }
-
-    fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
-        Err(Error::internal("a cursor asks for a file"))
-    }
-
-    fn file_bytes(&mut self, _: &mut Vec<u8>, _: Duration, _: &Interrupt) -> Result<bool> {
-        Err(Error::internal("a cursor asks for a file"))
-    }
-
-    fn is_broken(&self) -> bool {
-        false
-    }
-
-    fn give_up(&mut self) {}
 }

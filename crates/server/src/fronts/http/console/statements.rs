@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::node::{KeptHeader, OutputColumn};
-use vaquita_session::answer::{Answer, Completed, Flow, Request, ResultForm};
+use vaquita_session::answer::{Answer, Flow, Request, ResultForm};
 use vaquita_session::clients::Client;
 use vaquita_session::server::Server;
 use vaquita_session::session::{ClientOptions, Session};
-use vaquita_session::state::prepared::Cursor;
-use vaquita_storage::{CommitWaiter, Interrupt, ValueRef};
+use vaquita_storage::{CommitWaiter, ValueRef};
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::to_text;
 use vaquita_types::{ColumnType, Error, Result, Value, memory};
@@ -197,8 +195,6 @@ impl RowSink for Kept {
 }
 
 impl Answer for Kept {
-    fn begin_try(&mut self) {}
-
     fn take_back(&mut self) -> bool {
         *self = Kept::default();
         true
@@ -208,39 +204,9 @@ impl Answer for Kept {
         self
     }
 
-    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
-        None
-    }
-
-    fn kept_row(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn end_of_rows(&mut self, _: &Completed<'_>) {}
-
-    fn rows_tell_changes(&self) -> bool {
-        false
-    }
-
-    fn ok(&mut self, _: &Completed<'_>) {}
-
     fn error(&mut self, error: &Error, _: u16) {
         self.failed = Some(error.clone());
     }
-
-    fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
-        Err(Error::internal("nobody has a file to give"))
-    }
-
-    fn file_bytes(&mut self, _: &mut Vec<u8>, _: Duration, _: &Interrupt) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn is_broken(&self) -> bool {
-        false
-    }
-
-    fn give_up(&mut self) {}
 }
 
 #[cfg(test)]
