@@ -78,7 +78,8 @@ struct Server {
 impl Server {
     fn new() -> Server {
         let dir = tempfile::tempdir().expect("directory");
-        let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..EngineOptions::default() };
+        let options =
+            EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: Some(4 << 20), ..EngineOptions::default() };
         let engine = Engine::open(dir.path(), options, EngineHooks::default()).expect("engine");
         let catalog = SessionCatalog::new(Catalog::open(&engine).expect("catalog"));
         let server = Server { session: Session::default(), catalog, engine, interrupt: Arc::new(Interrupt::new(1)), _dir: dir };

@@ -18,6 +18,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use vaquita_wire::binlog::header::EVENT_BYTES_MAX;
 use vaquita_wire::caps::client as cap;
+use vaquita_wire::caps::status::MORE_RESULTS_EXISTS;
 use vaquita_wire::codec::{Bytes, put_nul_bytes};
 use vaquita_wire::handshake::{
     ConnectAttributes, HandshakeResponse, NONCE_BYTES, decode_greeting, put_handshake_response, put_ssl_request,
@@ -122,7 +123,9 @@ const CAPS: u32 = cap::LONG_PASSWORD
     | cap::SECURE_CONNECTION
     | cap::PLUGIN_AUTH
     | cap::PLUGIN_AUTH_LENENC_CLIENT_DATA
-    | cap::TRANSACTIONS;
+    | cap::TRANSACTIONS
+    // CALL of a procedure with rows is refused without it.
+    | cap::MULTI_RESULTS;
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const PIECE_BYTES: usize = 1 << 16;
 /// How long a server may take to accept a connection.
@@ -289,12 +292,22 @@ impl Connection {
         Ok(value)
     }
 
-    /// A statement that has one result; each of its rows is handed on as it comes.
+    /// A statement; each row of its results is handed on as it comes. The outcome is that of the last result.
     pub fn run(&mut self, statement: &[u8], each: &mut dyn FnMut(TextRow)) -> Result<Outcome> {
         self.command(&[&[COM_QUERY], statement].concat())?;
+        loop {
+            let (outcome, status) = self.result(each)?;
+            if status & MORE_RESULTS_EXISTS == 0 {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// One result, and the status behind it.
+    fn result(&mut self, each: &mut dyn FnMut(TextRow)) -> Result<(Outcome, u16)> {
         let first = self.packet()?;
         let columns = match decode_response(&first, CAPS).map_err(|error| malformed(&error))? {
-            Response::Ok { affected_rows, warnings, .. } => return Ok(Outcome { affected_rows, warnings }),
+            Response::Ok { affected_rows, warnings, status, .. } => return Ok((Outcome { affected_rows, warnings }, status)),
             Response::Err { .. } => return Err(error_of(&first)),
             Response::LocalInfile { .. } => return Err(malformed(&"the server asks for a file")),
             Response::Columns(columns) => columns,
@@ -310,7 +323,11 @@ impl Connection {
             let packet = self.packet()?;
             match packet.first() {
                 Some(0xff) => return Err(error_of(&packet)),
-                _ if is_eof(&packet) => return Ok(Outcome::default()),
+                _ if is_eof(&packet) => {
+                    // Behind the byte that says what it is and the number of warnings.
+                    let status = packet.get(3..5).and_then(|bytes| Some(u16::from_le_bytes(*bytes.first_chunk()?)));
+                    return Ok((Outcome::default(), status.unwrap_or(0)));
+                }
                 _ => each(text_row(&packet, columns)?),
             }
         }

@@ -20,8 +20,11 @@ mod memory;
 pub mod options;
 pub mod pool;
 pub mod print_log;
+mod process;
+pub mod replay_options;
 mod restore;
 pub mod serve;
+mod tuner;
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;

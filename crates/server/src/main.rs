@@ -5,7 +5,7 @@
 //! open statements, syncs and exits.
 
 use clap::{Parser, Subcommand};
-use vaquita_server::{attach_options, backup_options, check_data, log, options, print_log, serve};
+use vaquita_server::{attach_options, backup_options, check_data, log, options, print_log, replay_options, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -41,6 +41,8 @@ enum Command {
     Branch(Box<backup_options::BranchArguments>),
     /// Fetch a running server's data into a new data directory, over the network.
     Clone(Box<backup_options::CloneArguments>),
+    /// Measure servers with a recorded workload.
+    Bench(Box<replay_options::BenchArguments>),
     /// List the kill points of crash tests.
     #[command(hide = true)]
     KillPoints,
@@ -64,6 +66,7 @@ fn main() -> std::process::ExitCode {
         Command::Verify(verify) => backup_options::verify(&verify),
         Command::Branch(branch) => backup_options::branch(*branch),
         Command::Clone(clone) => backup_options::clone(*clone),
+        Command::Bench(bench) => replay_options::bench(*bench),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())

@@ -27,7 +27,7 @@ use crate::fronts::mysql::front::{Front, Hooks, Origin};
 use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::{backups, descriptors, durable, events};
+use crate::{backups, descriptors, durable, events, tuner};
 use vaquita_replication::ChannelThreads;
 use vaquita_replication::log::{BinaryLog, GlobalSettings, LogStatements};
 use vaquita_session::accounts::{Accounts, root_account};
@@ -81,7 +81,8 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     }
     let scheduled = front.server.clone();
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
-    let backups = backups::start(&front)?;
+    let mut background = Vec::from(backups::start(&front)?);
+    background.push(tuner::start(&front)?);
     listen(&front, [Some(tcp), admin, mariadb], unix)?;
     kill_point("start.listening");
     if !is_on(&front.server, "skip_replica_start") {
@@ -95,7 +96,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     if let Some(http) = &http {
         http.stop();
     }
-    shut_down(&front, &path, &backups)
+    shut_down(&front, &path, &background)
 }
 
 /// A server that nobody can connect to yet.
@@ -351,7 +352,7 @@ fn wait_for_signal() -> Result<(), Failure> {
     Ok(())
 }
 
-fn shut_down(front: &Arc<Front>, socket: &Path, backups: &[JoinHandle<()>]) -> Result<(), Failure> {
+fn shut_down(front: &Arc<Front>, socket: &Path, background: &[JoinHandle<()>]) -> Result<(), Failure> {
     std::thread::Builder::new().name("shutdown-limit".into()).spawn(|| {
         std::thread::sleep(Duration::from_millis(SHUTDOWN_MS_MAX));
         tracing::warn!("a statement did not end in time");
@@ -369,7 +370,7 @@ fn shut_down(front: &Arc<Front>, socket: &Path, backups: &[JoinHandle<()>]) -> R
     }
     server.replication.stop_all();
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
-    let is_busy = || !server.clients().is_empty() || !backups.iter().all(JoinHandle::is_finished);
+    let is_busy = || !server.clients().is_empty() || !background.iter().all(JoinHandle::is_finished);
     while is_busy() && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -35,6 +35,7 @@ mod statements;
 pub mod sys_schema;
 mod table_locks;
 mod table_sums;
+pub mod tuning;
 mod user_locks;
 pub mod variables;
 

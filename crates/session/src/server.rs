@@ -24,6 +24,7 @@ use crate::replication::Channels;
 use crate::statement_events::StatementEvents;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
+use crate::tuning::Tuning;
 use crate::user_locks::UserLocks;
 use crate::variables::{Def, GTID_PURGED, Globals, registry};
 
@@ -54,6 +55,7 @@ pub struct Server {
     pub binary_log: OnceLock<Arc<dyn BinaryLogFiles>>,
     pub replicas: Replicas,
     pub backups: BackupStatus,
+    pub tuning: Tuning,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -135,6 +137,7 @@ impl Server {
             binary_log: OnceLock::new(),
             replicas: Replicas::default(),
             backups: BackupStatus::default(),
+            tuning: Tuning::default(),
             globals,
             threads,
             clients: Clients::default(),

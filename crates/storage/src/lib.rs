@@ -62,7 +62,8 @@ mod txn;
 
 pub use base::hooks::{EngineHooks, LogLevel, OperatorLog, Statements, Threads};
 pub use base::kill_points::kill_point;
-pub use base::options::{EngineOptions, FlushMode, Tuning, memory_bytes};
+pub use base::memory::{Shares as MemoryShares, goal_bytes, memory_bytes, set_goal_bytes, shares as memory_shares};
+pub use base::options::{EngineOptions, FlushMode, Tuning};
 pub use base::{helpers, kill_points};
 pub use catalog::foreign_keys::{self, KeyRules};
 pub use catalog::key_text::KeyColumn;

@@ -35,6 +35,7 @@ mod stats;
 mod sysbench;
 mod tables;
 mod tpcc;
+mod tuning;
 
 use crate::flags::Flags;
 
@@ -44,7 +45,7 @@ struct Bench {
 }
 
 /// In the order of `all`.
-const BENCHES: [Bench; 16] = [
+const BENCHES: [Bench; 17] = [
     Bench { name: "sysbench", run: sysbench::main },
     Bench { name: "memory-limited", run: memory_limited::main },
     Bench { name: "tpcc", run: tpcc::main },
@@ -59,6 +60,7 @@ const BENCHES: [Bench; 16] = [
     Bench { name: "latency", run: latency::main },
     Bench { name: "backup", run: backup::main },
     Bench { name: "binlog", run: binlog::main },
+    Bench { name: "tuning", run: tuning::main },
     Bench { name: "replica", run: replica::main },
     Bench { name: "features", run: features::main },
 ];

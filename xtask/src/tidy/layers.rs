@@ -31,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("vaquita-replication", &["vaquita-session", "vaquita-exec", "vaquita-storage", "vaquita-wire", "vaquita-types"]),
     ("vaquita-attach", &["vaquita-replication", "vaquita-types"]),
+    ("vaquita-replay", &["vaquita-replication", "vaquita-parser"]),
     ("vaquita-backup", &["vaquita-replication", "vaquita-session", "vaquita-wire", "vaquita-types"]),
     (
         "vaquita-server",
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "vaquita-session",
             "vaquita-replication",
             "vaquita-attach",
+            "vaquita-replay",
             "vaquita-backup",
             "vaquita-exec",
             "vaquita-storage",

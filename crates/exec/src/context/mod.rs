@@ -37,7 +37,7 @@ use vaquita_types::errno::{
     ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE, ER_TEMPORAL_FUNCTION_OVERFLOW, ER_TRUNCATED_WRONG_VALUE,
     ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
 };
-use vaquita_types::memory::Reserve;
+use vaquita_types::memory::{self, Reserve};
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -70,6 +70,9 @@ pub use transaction_events::{
     Characteristics, ErrorSums, OwnedSums, SavepointCounts, Sums, TimeSums, TransactionEvent, TransactionState, TransactionSums,
     XaEvent,
 };
+
+/// However little memory is left, an operator may keep so much before it gives rows to the disk.
+const OPERATOR_BYTES_MIN: usize = 4 << 20;
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
 pub trait SessionEnv {
@@ -343,9 +346,11 @@ impl<'a> Execution<'a> {
         self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
     }
 
-    /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much.
+    /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much. It is less where the server is
+    /// short of memory.
     pub fn operator_bytes_max(&self) -> usize {
-        self.store.options().operator_bytes_max.min(self.memory_bytes_max / 4)
+        let room = memory::room().max(OPERATOR_BYTES_MIN);
+        self.store.options().operator_bytes_max.min(self.memory_bytes_max / 4).min(room)
     }
 
     /// An operator that keeps `own_bytes` should give rows to the disk. A part of a statement gives up instead, and the statement works

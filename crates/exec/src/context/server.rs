@@ -207,8 +207,8 @@ pub trait ServerInfo {
     fn replica_status(&self, _channel: Option<&[u8]>) -> Result<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
-    /// The rows of a system table about channels of replication; times are microseconds since 1970.
-    fn replication_rows(&self, _table: &str) -> Vec<Vec<Value>> {
+    /// The rows of a system table about channels of replication, or about tuning; times are microseconds since 1970.
+    fn told_rows(&self, _table: &str) -> Vec<Vec<Value>> {
         Vec::new()
     }
     /// The session's last statements, if it profiles them.

@@ -20,7 +20,6 @@ mod partitions;
 pub(crate) mod profiling;
 mod references;
 mod registry;
-mod replication;
 mod resources;
 pub mod routines;
 mod row;
@@ -30,6 +29,7 @@ pub mod statements;
 mod summaries;
 mod table_uses;
 pub mod text;
+mod told;
 mod transaction_events;
 mod transactions;
 pub mod triggers;
@@ -55,9 +55,11 @@ use crate::context::{ALL_OF_COLUMN, Execution};
 
 /// Databases that exist on every server and hold no user tables. `sys` is one like others, which a first start makes.
 pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
+/// One that no list of databases has: mysqldump dumps what it finds there, and no other server would take its tables.
+const UNLISTED_DATABASE: &str = "vaquita";
 
 pub fn is_system_database(name: &str) -> bool {
-    SYSTEM_DATABASES.iter().any(|d| d.eq_ignore_ascii_case(name))
+    SYSTEM_DATABASES.iter().chain([&UNLISTED_DATABASE]).any(|d| d.eq_ignore_ascii_case(name))
 }
 
 /// The default collation of a system database.
@@ -149,7 +151,10 @@ impl<'a> SystemContext<'a> {
 
     /// System tables that are wanted.
     fn system_tables(&self) -> impl Iterator<Item = &'static SystemTable> + '_ {
-        let wanted = |t: &&SystemTable| self.wants_database(&t.def.database) && self.wants_table(&t.def.name);
+        let is_listed = |name: &str| name != UNLISTED_DATABASE || self.database.is_some();
+        let wanted = move |t: &&SystemTable| {
+            is_listed(&t.def.database) && self.wants_database(&t.def.database) && self.wants_table(&t.def.name)
+        };
         registry::tables().iter().filter(wanted).filter(|t| self.statement.server.sees(&t.def.database, Some(&t.def.name)))
     }
 

@@ -230,6 +230,7 @@ fn pages_show_what_they_are_for() {
         ("/storage", vec!["Block cache", "Levels", "SHOW ENGINE ROCKSDB STATUS"]),
         ("/replication", vec!["binlog.000001", "This server follows none."]),
         ("/backups", vec!["The server takes none by itself.", "vaquita_backup_interval", "86400"]),
+        ("/tuning", vec!["vaquita_tuning", "write_buffer", "Nothing yet.", "goal_memory_bytes"]),
         ("/settings", vec!["max_connections", "12000", "Address to listen on."]),
         ("/settings?q=max_conn", vec!["max_connections"]),
         ("/settings?changed=1", vec!["datadir"]),

@@ -71,8 +71,9 @@ impl ServerInfo for ServerView<'_> {
         crate::replication::status_rows(&self.server.replication, channel, &self.server.executed(), &skip)
     }
 
-    fn replication_rows(&self, table: &str) -> Vec<Vec<Value>> {
-        crate::replication::rows_of(&self.server.replication, table)
+    fn told_rows(&self, table: &str) -> Vec<Vec<Value>> {
+        let of_tuning = self.server.tuning.rows(table);
+        of_tuning.unwrap_or_else(|| crate::replication::rows_of(&self.server.replication, table))
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {

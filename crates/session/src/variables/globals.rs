@@ -105,8 +105,12 @@ impl Globals {
                 _ => FlushMode::SyncEachCommit,
             })?;
         }
-        if def.var == Some(Var::GlobalConnectionMemoryLimit) {
-            let limit = if let Value::UInt(limit) = value { limit } else { u64::MAX };
+        if let (Some(Var::GlobalConnectionMemoryLimit), Value::UInt(limit)) = (def.var, &value) {
+            vaquita_types::memory::set_bytes_max(crate::memory::bytes_max(*limit));
+        }
+        if let (Some(Var::VaquitaGoalMemory), Value::UInt(bytes)) = (def.var, &value) {
+            vaquita_storage::set_goal_bytes(*bytes);
+            let limit = self.number(Var::GlobalConnectionMemoryLimit);
             vaquita_types::memory::set_bytes_max(crate::memory::bytes_max(limit));
         }
         let mut values = Vec::clone(&self.values.read());

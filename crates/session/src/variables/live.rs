@@ -87,7 +87,7 @@ live! {
     ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
     GeneratedRandomPasswordLength "generated_random_password_length" AsValue, "Characters of the passwords that IDENTIFIED BY RANDOM PASSWORD makes.";
     GtidNext "gtid_next" ForSession(|s, v| s.log.next = gtid_next(word(v))), "The GTID of the session's next transaction: AUTOMATIC, ANONYMOUS, or one that is given.";
-    GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
+    GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory (of little memory a quarter); who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" AsValue, "The same as last_insert_id.";
     InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" AsValue, "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";
@@ -159,6 +159,9 @@ live! {
     TxReadOnly "tx_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "The same as transaction_read_only, under its old name.";
     UniqueChecks "unique_checks" ForSession(|s, v| s.log.unique_checks = is_on(v)), "OFF tells replicas that they need not look for duplicates in secondary keys; here they are looked for in any case.";
     UpdatableViewsWithLimit "updatable_views_with_limit" ForPlans(|s, v| s.limits_without_key = word(v).eq_ignore_ascii_case("YES")), "NO refuses an UPDATE or DELETE with LIMIT of a view that has no key of its table (error 1288); YES notes it.";
+    VaquitaGoalBackgroundCpu "vaquita_goal_background_cpu" AsValue, "Percent of the cores that flushes and compactions may use.";
+    VaquitaGoalMemory "vaquita_goal_memory" AsValue, "Bytes of memory that the server shall use in all; 0 is three quarters of what the machine or cgroup has.";
+    VaquitaTuning "vaquita_tuning" AsValue, "ON changes settings of the storage where that makes statements cheaper; ADVISE only says what it would try; OFF leaves them as they were at the start. See vaquita.tuning_log.";
     VaquitaBackupInterval "vaquita_backup_interval" AsValue, "Seconds between two backups that the server takes by itself.";
     VaquitaBackupKeep "vaquita_backup_keep" AsValue, "Backups of this server that are kept when it takes a new one; 0 keeps all.";
     VaquitaBackupKeyFile "vaquita_backup_key_file" AsValue, "The file with the key that the server's own backups are encrypted with; empty for none.";
@@ -273,6 +276,9 @@ vaquita_backup_keep\tG\tInteger\tD\t0\t100000\t1\t7\t
 vaquita_backup_key_file\tG\tString\tD\t\t\t1\t\t
 vaquita_backup_log\tG\tBoolean\tD\t\t\t1\tON\t
 vaquita_backup_place\tG\tString\tD\t\t\t1\t\t
+vaquita_goal_background_cpu\tG\tInteger\tD\t1\t100\t1\t100\t
+vaquita_goal_memory\tG\tInteger\tD\t0\t18446744073709551615\t1048576\t0\t
+vaquita_tuning\tG\tEnumeration\tD\t\t\t1\tON\tOFF|ADVISE|ON
 ";
 
 /// Values that only the running server knows.

@@ -6,7 +6,8 @@
 //! | `kill_points` | places at which a test ends the process |
 //! | `hooks` | what the program around the storage lends it: threads, texts of statements, a log |
 //! | `invariants` | whether numbered invariants are executed in this build |
-//! | `options` | what the storage is opened with, and what follows from the machine |
+//! | `memory` | what memory there is, and how it is shared out |
+//! | `options` | what the storage is opened with |
 //! | `helpers` | threads that help with one piece of work |
 //!
 //! It may use `vaquita-types`. It never knows RocksDB, a key, a lock or a transaction.
@@ -15,5 +16,6 @@ pub mod helpers;
 pub mod hooks;
 pub mod invariants;
 pub mod kill_points;
+pub mod memory;
 pub mod options;
 pub mod sync;

@@ -1,9 +1,10 @@
-//! What the storage is opened with, and which sizes follow from the memory of the machine or cgroup.
+//! What the storage is opened with, and which sizes follow from the memory (`base::memory`).
 //!
 //! What is told to RocksDB of it, and why, is in `rocks::options`.
 
-use std::fs;
 use std::time::Duration;
+
+use super::memory;
 
 /// Bytes of one data block before compression: small enough that a cold read of one row
 /// decompresses little, large enough for ZSTD to find repetition.
@@ -11,16 +12,14 @@ const BLOCK_BYTES: usize = 8 << 10;
 /// One part of so many of the cache's bytes.
 const ROW_CACHE_SHARE: usize = 8;
 const SPAN_CACHE_SHARE: usize = 2;
-/// The least that is chosen when no size is given.
-const CACHE_BYTES_MIN: usize = 64 << 20;
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Bytes of the caches of blocks and rows; `None` takes a share of the memory that the machine or cgroup has.
+    /// Bytes of all caches and memtables; `None` takes a share of the memory that the machine or cgroup has.
     pub block_cache_bytes: Option<usize>,
-    /// Bytes of one memtable.
-    pub write_buffer_bytes: usize,
+    /// Bytes of one memtable; `None` takes a share of the memory.
+    pub write_buffer_bytes: Option<usize>,
     /// Threads that flush and compact; `None` takes the number of cores, at least 2.
     pub background_jobs: Option<usize>,
     /// Bytes of memory that the write set of one transaction may take before it spills to disk.
@@ -46,7 +45,7 @@ impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
             block_cache_bytes: None,
-            write_buffer_bytes: 64 << 20,
+            write_buffer_bytes: None,
             background_jobs: None,
             write_set_bytes: 64 << 20,
             statement_bytes_max: 256 << 20,
@@ -131,7 +130,7 @@ impl EngineOptions {
         };
         match key {
             "block-cache-bytes" => self.block_cache_bytes = Some(number()?),
-            "write-buffer-bytes" => self.write_buffer_bytes = number()?.max(64 << 10),
+            "write-buffer-bytes" => self.write_buffer_bytes = Some(number()?.max(64 << 10)),
             "background-jobs" => self.background_jobs = Some(number()?.max(1)),
             "write-set-bytes" => self.write_set_bytes = number()?,
             "statement-bytes-max" => self.statement_bytes_max = number()?,
@@ -164,85 +163,36 @@ impl EngineOptions {
     }
 }
 
-/// Bytes of the block cache, as long as nothing is in spans: these take from it what they need.
-pub fn block_cache_bytes(options: &EngineOptions) -> usize {
-    cache_bytes(options) - row_cache_bytes(options)
+/// How the bytes of the caches are shared out.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheShares {
+    /// The block cache's, as long as nothing is in spans and memtables: these take from it what they need.
+    pub blocks: usize,
+    /// Of single rows.
+    pub rows: usize,
+    /// The most that stretches of indexes may take.
+    pub spans: usize,
+}
+
+impl CacheShares {
+    pub fn of(bytes: usize, tuning: &Tuning) -> CacheShares {
+        let rows = if tuning.row_cache { bytes / ROW_CACHE_SHARE } else { 0 };
+        CacheShares { blocks: bytes - rows, rows, spans: if tuning.span_cache { bytes / SPAN_CACHE_SHARE } else { 0 } }
+    }
+}
+
+impl EngineOptions {
+    /// Bytes of one memtable.
+    pub fn write_buffer(&self) -> usize {
+        self.write_buffer_bytes.unwrap_or_else(|| memory::shares().write_buffer)
+    }
+
+    pub fn cache_shares(&self) -> CacheShares {
+        CacheShares::of(self.block_cache_bytes.unwrap_or_else(|| memory::shares().caches), &self.tuning)
+    }
 }
 
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |n| n.get())
-}
-
-fn cache_bytes(options: &EngineOptions) -> usize {
-    options.block_cache_bytes.unwrap_or_else(default_cache_bytes)
-}
-
-/// The part of the caches that is for single rows.
-pub fn row_cache_bytes(options: &EngineOptions) -> usize {
-    if options.tuning.row_cache { cache_bytes(options) / ROW_CACHE_SHARE } else { 0 }
-}
-
-/// The most that stretches of indexes may take.
-pub fn span_cache_bytes(options: &EngineOptions) -> usize {
-    if options.tuning.span_cache { cache_bytes(options) / SPAN_CACHE_SHARE } else { 0 }
-}
-
-/// 40% of the memory: the rest is for memtables, sessions, sorts and the page cache.
-fn default_cache_bytes() -> usize {
-    ((memory_bytes() / 5 * 2) as usize).max(CACHE_BYTES_MIN)
-}
-
-/// Bytes of memory of the machine, or of the cgroup when that is less.
-pub fn memory_bytes() -> u64 {
-    const UNKNOWN: u64 = 2 << 30;
-    let number = |path: &str| fs::read_to_string(path).ok().and_then(|s| s.trim().parse::<u64>().ok());
-    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
-        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
-    });
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limits = limit_files(&groups).into_iter().map(|path| number(&path));
-    limits.chain([total]).flatten().min().unwrap_or(UNKNOWN)
-}
-
-/// The files that may limit the memory of a process with these lines in /proc/self/cgroup: of its group and those above, in
-/// either version. In a container its group is the root that it sees.
-fn limit_files(groups: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    for line in groups.lines().chain(["0::/", ":memory:/"]) {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(mut group)) = (fields.next(), fields.next()) else { continue };
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            _ if controllers.split(',').any(|c| c == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-            _ => continue,
-        };
-        loop {
-            group = group.trim_end_matches('/');
-            files.push(format!("{root}{group}/{file}"));
-            let Some((above, _)) = group.rsplit_once('/') else { break };
-            group = above;
-        }
-    }
-    files
-}
-
-#[cfg(test)]
-mod tests {
-    use super::limit_files;
-
-    #[test]
-    fn limits_are_those_of_the_group_and_all_above() {
-        let root = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-        let cases = [
-            ("", vec![]),
-            ("0::/a/b\n", vec!["/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max", root[0]]),
-            ("5:devices:/\n4:cpu,memory:/x\n", vec!["/sys/fs/cgroup/memory/x/memory.limit_in_bytes", root[1]]),
-        ];
-        for (groups, mut expected) in cases {
-            expected.extend(root);
-            assert_eq!(limit_files(groups), expected, "{groups}");
-        }
-    }
 }

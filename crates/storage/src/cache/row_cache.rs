@@ -24,6 +24,7 @@ use hashbrown::HashTable;
 
 use super::recent::Recent;
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
+use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Mutex, ROW_SHARDS as SHARDS};
 
 /// Larger rows cost little more from their block.
@@ -33,7 +34,7 @@ const ENTRY_BYTES: usize = size_of::<Entry>() + 8;
 
 pub struct RowCache {
     shards: Box<[Mutex<Shard>]>,
-    shard_bytes_max: usize,
+    shard_bytes_max: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -68,7 +69,17 @@ impl Entry {
 impl RowCache {
     /// Keeps nothing if `bytes` are 0.
     pub fn new(bytes: usize) -> RowCache {
-        RowCache { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), shard_bytes_max: bytes / SHARDS }
+        RowCache { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), shard_bytes_max: AtomicUsize::new(bytes / SHARDS) }
+    }
+
+    /// What is too much afterwards goes.
+    pub fn set_bytes_max(&self, bytes: usize) {
+        self.shard_bytes_max.store(bytes / SHARDS, Ordering::Relaxed);
+        self.shards.iter().for_each(|shard| shard.lock().shrink(bytes / SHARDS));
+    }
+
+    fn shard_bytes_max(&self) -> usize {
+        self.shard_bytes_max.load(Ordering::Relaxed)
     }
 
     /// What all rows take.
@@ -98,7 +109,7 @@ impl RowCache {
     /// Keeps a value that was read at `read_at` or later.
     fn put(&self, key: &[u8], hash: u64, read_at: u64, value: &[u8]) {
         let bytes = key.len() + value.len();
-        if bytes > ROW_BYTES_MAX || bytes + ENTRY_BYTES > self.shard_bytes_max {
+        if bytes > ROW_BYTES_MAX || bytes + ENTRY_BYTES > self.shard_bytes_max() {
             return;
         }
         let mut row = Vec::with_capacity(bytes);
@@ -106,7 +117,7 @@ impl RowCache {
         row.extend_from_slice(value);
         let row = row.into_boxed_slice();
         let entry = Entry { hash, read_at, key_bytes: key.len() as u32, used: false, row };
-        self.shard(hash).lock().put(entry, self.shard_bytes_max);
+        self.shard(hash).lock().put(entry, self.shard_bytes_max());
     }
 }
 
@@ -185,11 +196,15 @@ impl Shard {
             self.index.insert_unique(entry.hash, entries.len() as u32, |&n| entries[n as usize].hash);
             entries.push(entry);
         }
-        while self.bytes > bytes_max {
-            self.evict();
-        }
+        self.shrink(bytes_max);
         if CHECKED && self.entries.len() <= CHECKED_MAX {
             self.check_invariants(bytes_max);
+        }
+    }
+
+    fn shrink(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max {
+            self.evict();
         }
     }
 

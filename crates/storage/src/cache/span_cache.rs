@@ -42,6 +42,7 @@ use hashbrown::HashMap;
 use super::span::{Filler, Gauge, Span};
 use super::span_index::{IndexPrefix, IndexSpans};
 use crate::base::invariants::CHECKED_MAX;
+use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Mutex, RwLock};
 use crate::encoding::ids::INDEX_ID_BYTES;
 
@@ -56,7 +57,7 @@ pub struct SpanCache {
     flight: Mutex<Flight>,
     clock: Mutex<Clock>,
     gauge: Arc<Gauge>,
-    bytes_max: usize,
+    bytes_max: AtomicUsize,
 }
 
 /// The group of commits that is being written.
@@ -83,7 +84,19 @@ impl SpanCache {
             flight: Mutex::default(),
             clock: Mutex::default(),
             gauge: Arc::default(),
-            bytes_max,
+            bytes_max: AtomicUsize::new(bytes_max),
+        }
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// What is too much afterwards goes. A cache that is off stays off.
+    pub fn set_bytes_max(&self, bytes: usize) {
+        if !self.is_off() {
+            self.bytes_max.store(bytes.max(1), Ordering::Relaxed);
+            self.evict();
         }
     }
 
@@ -93,7 +106,7 @@ impl SpanCache {
     }
 
     pub fn is_off(&self) -> bool {
-        self.bytes_max == 0
+        self.bytes_max() == 0
     }
 
     /// The spans of the index that the key is of. From then on its changes are kept.
@@ -197,18 +210,18 @@ impl SpanCache {
 
     /// A scan that has added so many bytes may add more: it fills what is free, and a part of what others use.
     pub fn takes_more(&self, added_bytes: usize) -> bool {
-        added_bytes < self.bytes_max / SCAN_SHARE || self.bytes() < self.bytes_max / SCAN_SHARE * (SCAN_SHARE - 1)
+        added_bytes < self.bytes_max() / SCAN_SHARE || self.bytes() < self.bytes_max() / SCAN_SHARE * (SCAN_SHARE - 1)
     }
 
     /// Bytes that are free, or taken by the index that the key is of.
     pub fn room_for(&self, key: &[u8]) -> usize {
         let indexes = self.indexes.read();
         let index = key.first_chunk::<INDEX_ID_BYTES>().and_then(|prefix| indexes.get(prefix));
-        (self.bytes_max + index.map_or(0, |index| index.bytes())).saturating_sub(self.bytes())
+        (self.bytes_max() + index.map_or(0, |index| index.bytes())).saturating_sub(self.bytes())
     }
 
     fn evict(&self) {
-        while self.bytes() > self.bytes_max {
+        while self.bytes() > self.bytes_max() {
             let mut clock = self.clock.lock();
             let Some((index, span)) = clock.places.pop_front() else { return };
             let (Some(index), Some(span)) = (index.upgrade(), span.upgrade()) else { continue };

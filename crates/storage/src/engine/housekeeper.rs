@@ -15,7 +15,7 @@ use rocksdb::Cache;
 use super::space_reserve;
 use crate::base::hooks::LogLevel;
 use crate::base::kill_points::kill_point;
-use crate::base::options::{self, FlushMode};
+use crate::base::options::FlushMode;
 use crate::commit::stages::LogError;
 use crate::rocks::options::RECYCLED_LOGS;
 use crate::rocks::{RocksError, log_check};
@@ -24,6 +24,8 @@ use crate::txn::Store;
 const TICK: Duration = Duration::from_millis(100);
 /// The block cache's size changes by no less than one part in so many.
 const CACHE_STEPS: usize = 64;
+/// Blocks keep one part in so many of it, whatever spans and memtables take.
+const BLOCKS_SHARE_MIN: usize = 8;
 /// Bytes of padding written to the log at a time.
 const LOG_WARM_STEP_BYTES: usize = 1 << 20;
 
@@ -71,8 +73,6 @@ impl HiddenEntries {
 pub struct Housekeeper {
     store: Arc<Store>,
     cache: Cache,
-    /// For blocks and spans together.
-    cache_bytes: usize,
     log_bytes: usize,
     stopped: Mutex<bool>,
     wake: Condvar,
@@ -83,8 +83,7 @@ impl Housekeeper {
         let options = store.options();
         Housekeeper {
             cache,
-            cache_bytes: options::block_cache_bytes(options),
-            log_bytes: if options.warm_log { options.write_buffer_bytes } else { 0 },
+            log_bytes: if options.warm_log { options.write_buffer() } else { 0 },
             stopped: Mutex::new(false),
             wake: Condvar::new(),
             store,
@@ -110,7 +109,7 @@ impl Housekeeper {
             self.store.hooks().log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
         let mut hidden = HiddenEntries::default();
-        let mut cache_bytes = self.cache_bytes;
+        let mut cache_bytes = self.store.cache_bytes();
         let mut last_round = Instant::now();
         loop {
             let mut stopped = self.stopped.lock();
@@ -137,10 +136,12 @@ impl Housekeeper {
         }
     }
 
-    /// The block cache has what spans do not take.
+    /// The block cache has what spans and memtables do not take.
     fn share_cache(&self, block_cache_bytes: &mut usize) {
-        let share = self.cache_bytes.saturating_sub(self.store.pipeline().spans().bytes());
-        if share.abs_diff(*block_cache_bytes) > self.cache_bytes / CACHE_STEPS {
+        let taken = self.store.pipeline().spans().bytes() + self.store.db().memtable_bytes();
+        let all = self.store.cache_bytes();
+        let share = all.saturating_sub(taken).max(all / BLOCKS_SHARE_MIN);
+        if share.abs_diff(*block_cache_bytes) > all / CACHE_STEPS {
             self.cache.clone().set_capacity(share);
             *block_cache_bytes = share;
         }

@@ -5,7 +5,7 @@
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, DataBlockIndexType, Options};
 
 use super::FamilyOptions;
-use crate::base::options::{EngineOptions, Tuning, block_cache_bytes, cores};
+use crate::base::options::{EngineOptions, Tuning, cores};
 
 /// Log files kept for reuse. Writing into blocks that a file already has needs no journal
 /// commit of the file system. Measured on ext4 on a virtual disk, 300 bytes and fdatasync:
@@ -28,16 +28,24 @@ const WINDOW_BITS: i32 = -14;
 /// costs as much as so many steps: with RocksDB's 8, read_write on hot rows took 1.3 to 1.6 times the CPU.
 const SKIPPED_VERSIONS: u64 = 64;
 pub fn block_cache(options: &EngineOptions) -> Cache {
-    Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES)
+    Cache::new_hyper_clock_cache(options.cache_shares().blocks, CACHE_ENTRY_BYTES)
+}
+
+/// A memtable of the catalog has one part in so many of one of the data.
+pub const CATALOG_SHARE: usize = 4;
+
+/// Of all files of the log. Beyond, memtables are flushed.
+pub fn log_bytes_max(write_buffer_bytes: usize) -> u64 {
+    4 * write_buffer_bytes as u64
 }
 
 /// A reader of the log takes block after block.
 const LOG_BLOCK_BYTES: usize = 64 << 10;
 
 pub fn for_families(options: &EngineOptions, cache: &Cache) -> FamilyOptions {
-    let mut data = family(cache, options.write_buffer_bytes, &options.tuning);
+    let mut data = family(cache, options.write_buffer(), &options.tuning);
     set_database(&mut data, options);
-    let catalog = family(cache, options.write_buffer_bytes / 4, &options.tuning);
+    let catalog = family(cache, options.write_buffer() / CATALOG_SHARE, &options.tuning);
     FamilyOptions { data, catalog, log: log_family(options) }
 }
 
@@ -45,7 +53,7 @@ pub fn for_families(options: &EngineOptions, cache: &Cache) -> FamilyOptions {
 /// a flush makes it. They are read once, behind each other: their blocks are not kept.
 fn log_family(options: &EngineOptions) -> Options {
     let mut o = Options::default();
-    o.set_write_buffer_size(options.write_buffer_bytes);
+    o.set_write_buffer_size(options.write_buffer());
     o.set_max_write_buffer_number(4);
     o.set_level_compaction_dynamic_level_bytes(true);
     o.set_target_file_size_base(options.tuning.file_bytes);
@@ -73,7 +81,7 @@ fn set_database(o: &mut Options, options: &EngineOptions) {
     o.set_track_and_verify_wals_in_manifest(true);
     // Both families are flushed together, so that a log is free as soon as its memtable is.
     o.set_atomic_flush(true);
-    o.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
+    o.set_max_total_wal_size(log_bytes_max(options.write_buffer()));
     o.set_keep_log_file_num(4);
     o.set_max_log_file_size(16 << 20);
     o.set_max_open_files(options.open_files_max.map_or(-1, |max| max.min(i32::MAX as u64) as i32));

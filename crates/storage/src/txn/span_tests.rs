@@ -25,7 +25,7 @@ const TIME: Duration = Duration::from_secs(60);
 fn open(dir: &TempDir, block_cache_bytes: usize) -> Arc<Engine> {
     let options = EngineOptions {
         block_cache_bytes: Some(block_cache_bytes),
-        write_buffer_bytes: 4 << 20,
+        write_buffer_bytes: Some(4 << 20),
         write_set_bytes: 32 << 10,
         warm_log: false,
         // Gets come to spans.

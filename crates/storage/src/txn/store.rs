@@ -4,7 +4,7 @@
 //! have to know of the database; nothing here knows tables, rows or SQL.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ use super::xa::Branches;
 use super::{Keep, Transaction, TxnOptions};
 use crate::base::hooks::EngineHooks;
 use crate::base::kill_points::kill_point;
-use crate::base::options::{self, EngineOptions, FlushMode};
+use crate::base::options::{CacheShares, EngineOptions, FlushMode};
 use crate::cache::row_cache::RowCache;
 use crate::cache::span_cache::SpanCache;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
@@ -52,8 +52,8 @@ pub struct Store {
     options: EngineOptions,
     hooks: EngineHooks,
     db: Arc<Db>,
-    /// The block cache's and the spans', 0 without a block cache.
-    cache_bytes: usize,
+    /// Of blocks, spans and memtables; 0 without a block cache.
+    cache_bytes: AtomicUsize,
     locks: Arc<LockManager>,
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
@@ -82,6 +82,7 @@ impl Store {
         stages: Arc<dyn Stages>,
         places: Places,
     ) -> Arc<Store> {
+        let shares = options.cache_shares();
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks.threads), Arc::clone(&hooks.statements)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
@@ -93,13 +94,13 @@ impl Store {
             active: Arc::clone(&active),
             threads: Arc::clone(&hooks.threads),
             operator_log: Arc::clone(&hooks.operator_log),
-            spans: SpanCache::new(options::span_cache_bytes(&options)),
+            spans: SpanCache::new(shares.spans),
         };
         let pipeline = Arc::new(Pipeline::new(parts, options.flush_mode));
         Arc::new(Store {
             dir: dir.to_path_buf(),
-            cache_bytes: if options.tuning.block_cache { options::block_cache_bytes(&options) } else { 0 },
-            rows: RowCache::new(options::row_cache_bytes(&options)),
+            cache_bytes: AtomicUsize::new(if options.tuning.block_cache { shares.blocks } else { 0 }),
+            rows: RowCache::new(shares.rows),
             options,
             hooks,
             db,
@@ -358,7 +359,7 @@ impl Store {
     /// What may stay in memory of a scan of the whole range, by what it takes and what nobody else uses yet.
     pub fn kept_of_scan(&self, lower: &[u8], upper: &[u8]) -> Keep {
         let bytes = self.data_range_bytes(lower, upper);
-        let is_part = |share: u64| bytes.saturating_mul(share) <= self.cache_bytes as u64;
+        let is_part = |share: u64| bytes.saturating_mul(share) <= self.cache_bytes() as u64;
         if is_part(CACHE_SHARE_SMALL) {
             return Keep::All;
         }
@@ -388,7 +389,7 @@ impl Store {
     fn unused_cache_bytes(&self) -> u64 {
         let used = self.property("rocksdb.block-cache-usage").and_then(|text| text.parse().ok());
         let spans = self.pipeline.spans().bytes() as u64;
-        used.map_or(0, |used: u64| (self.cache_bytes as u64).saturating_sub(used + spans))
+        used.map_or(0, |used: u64| (self.cache_bytes() as u64).saturating_sub(used + spans + self.db.memtable_bytes() as u64))
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).
@@ -416,9 +417,39 @@ impl Store {
         self.rows().bytes()
     }
 
-    /// Blocks, rows and spans together may take so much.
+    /// Blocks, spans and memtables together may take so much.
     pub fn cache_bytes(&self) -> usize {
-        self.cache_bytes
+        self.cache_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of each memtable from the next on.
+    pub fn set_write_buffer_bytes(&self, bytes: usize) -> Result<()> {
+        self.db.set_write_buffer_bytes(bytes).map_err(read_error)
+    }
+
+    /// Threads that flush and compact.
+    pub fn set_background_jobs(&self, jobs: usize) -> Result<()> {
+        self.db.set_background_jobs(jobs).map_err(read_error)
+    }
+
+    /// Files of level 0 that start a compaction.
+    pub fn set_level0_files(&self, files: u64) -> Result<()> {
+        self.db.set_level0_files(files).map_err(read_error)
+    }
+
+    /// What memtables of all families take.
+    pub fn memtable_bytes(&self) -> usize {
+        self.db.memtable_bytes()
+    }
+
+    /// Bytes for all caches and memtables from now on. Caches that are too large shrink, the block cache within a round of the housekeeper.
+    pub fn set_cache_bytes(&self, bytes: usize) {
+        let of = CacheShares::of(bytes, &self.options.tuning);
+        self.rows.set_bytes_max(of.rows);
+        self.pipeline.spans().set_bytes_max(of.spans);
+        if self.options.tuning.block_cache {
+            self.cache_bytes.store(of.blocks, Ordering::Relaxed);
+        }
     }
 
     /// Rows that are committed now.

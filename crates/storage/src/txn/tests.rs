@@ -27,7 +27,7 @@ fn open(dir: &TempDir) -> Arc<Engine> {
 fn open_with(dir: &TempDir, write_set_bytes: usize) -> Arc<Engine> {
     let options = EngineOptions {
         block_cache_bytes: Some(8 << 20),
-        write_buffer_bytes: 4 << 20,
+        write_buffer_bytes: Some(4 << 20),
         write_set_bytes,
         warm_log: false,
         ..EngineOptions::default()
@@ -756,7 +756,7 @@ const CRASH_DIR: &str = "VAQUITA_TEST_CRASH_DIR";
 fn crash_child() {
     let Ok(dir) = std::env::var(CRASH_DIR) else { return };
     let engine_options =
-        EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 1 << 20, ..EngineOptions::default() };
+        EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: Some(1 << 20), ..EngineOptions::default() };
     let engine = Engine::open(std::path::Path::new(&dir), engine_options, EngineHooks::default()).unwrap();
     let writers: Vec<_> = (0..4u8)
         .map(|t| {

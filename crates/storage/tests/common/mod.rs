@@ -272,7 +272,7 @@ pub fn open(dir: tempfile::TempDir) -> Server {
 }
 
 pub fn open_with(dir: tempfile::TempDir, options: EngineOptions) -> Server {
-    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..options };
+    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: Some(4 << 20), ..options };
     let engine = Engine::open(dir.path(), options, EngineHooks::default()).expect("engine");
     let catalog = Catalog::open(&engine).expect("catalog");
     let closed = Closed(Arc::downgrade(engine.store()));

@@ -39,6 +39,7 @@ use rocksdb::AsRawPtr;
 
 use crate::base::kill_points::kill_point;
 use crate::rocks::newest_log::{NewestLog, Noted};
+use crate::rocks::options::{CATALOG_SHARE, log_bytes_max};
 
 /// The text of a RocksDB status.
 #[derive(Clone, Debug)]
@@ -120,6 +121,8 @@ pub enum Family {
 
 /// Names in the order of their numbers.
 const FAMILIES: [(Family, &CStr); 3] = [(Family::Data, c"default"), (Family::Catalog, c"catalog"), (Family::Log, c"binlog")];
+
+const MEMTABLE_BYTES: &CStr = c"rocksdb.size-all-mem-tables";
 
 /// RocksDB keeps pointers into the caches and factories of these.
 pub struct FamilyOptions {
@@ -528,6 +531,54 @@ impl Db {
             ffi::rocksdb_free(text.cast());
             Some(out)
         }
+    }
+
+    /// Bytes of each memtable from the next on.
+    pub fn set_write_buffer_bytes(&self, bytes: usize) -> Result<()> {
+        for (family, _) in FAMILIES {
+            let own = if family == Family::Catalog { bytes / CATALOG_SHARE } else { bytes };
+            self.set_option(Some(family), c"write_buffer_size", own as u64)?;
+        }
+        self.set_option(None, c"max_total_wal_size", log_bytes_max(bytes))
+    }
+
+    /// Threads that flush and compact.
+    pub fn set_background_jobs(&self, jobs: usize) -> Result<()> {
+        self.set_option(None, c"max_background_jobs", jobs as u64)
+    }
+
+    /// Files of level 0 that start a compaction of the data.
+    pub fn set_level0_files(&self, files: u64) -> Result<()> {
+        self.set_option(Some(Family::Data), c"level0_file_num_compaction_trigger", files)
+    }
+
+    /// An option of a family, or of the database. RocksDB notes it in its OPTIONS file, which nobody reads: a start has our own.
+    fn set_option(&self, family: Option<Family>, name: &CStr, value: u64) -> Result<()> {
+        let value = CString::new(value.to_string()).map_err(|_| RocksError("a number with a NUL byte".into()))?;
+        let (names, values) = ([name.as_ptr()], [value.as_ptr()]);
+        // SAFETY: the texts live until the call returns, which copies them.
+        checked(|err| unsafe {
+            match family {
+                Some(family) => {
+                    ffi::rocksdb_set_options_cf(self.db, self.handle(family), 1, names.as_ptr(), values.as_ptr(), err)
+                }
+                None => ffi::rocksdb_set_db_options(self.db, 1, names.as_ptr(), values.as_ptr(), err),
+            }
+        })
+    }
+
+    /// What memtables take: those that are written, those that wait for a flush, and those that only an iterator keeps.
+    pub fn memtable_bytes(&self) -> usize {
+        FAMILIES
+            .iter()
+            .map(|(family, _)| {
+                let mut bytes = 0;
+                // SAFETY: handle and text are valid, `bytes` is written before the call returns.
+                let failed =
+                    unsafe { ffi::rocksdb_property_int_cf(self.db, self.handle(*family), MEMTABLE_BYTES.as_ptr(), &mut bytes) };
+                if failed == 0 { bytes as usize } else { 0 }
+            })
+            .sum()
     }
 
     /// Entries of memtables that scans passed without giving them, since the last call.

@@ -36,6 +36,7 @@ pub const MENU: &[(&str, &str)] = &[
     ("/storage", "Storage"),
     ("/replication", "Replication"),
     ("/backups", "Backups"),
+    ("/tuning", "Tuning"),
     ("/settings", "Settings"),
 ];
 

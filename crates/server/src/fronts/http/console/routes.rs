@@ -48,6 +48,7 @@ pub fn routes() -> Router<Arc<HttpFront>> {
         .route("/storage", page(pages::storage::show))
         .route("/replication", page(pages::replication::show))
         .route("/backups", page(pages::backups::show))
+        .route("/tuning", page(pages::tuning::show))
         .route("/settings", page(pages::settings::list))
 }
 

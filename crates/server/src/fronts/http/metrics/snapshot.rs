@@ -5,7 +5,8 @@ use vaquita_session::counters::Counter;
 use vaquita_session::server::Server;
 use vaquita_types::memory;
 
-use super::{own, process};
+use super::own;
+use crate::process;
 
 /// Counters grow from the server's start on; what is not called so is as of now.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ pub mod statements;
 pub mod storage;
 pub mod table;
 pub mod tables;
+pub mod tuning;
 
 use super::form::Form;
 use super::history::History;
