@@ -1,8 +1,8 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points, a source that is killed,
+# Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, the manual and links, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points, a source that is killed,
 # histories under many configurations, the clients.
 # With CHECK_INVARIANTS=1 the servers from the isolation levels on are built with the feature check-invariants: numbered invariants are executed.
-# A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is; with CI=true all must be there.
+# A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is, the book where mdbook is; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,8 @@ step formatting
 cargo fmt --check
 step dependencies
 tools/dependencies.sh
+step manual
+tools/manual.sh
 step instructions
 cargo run --locked -q -p xtask -- instructions
 step fuzzers

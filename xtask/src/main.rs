@@ -1,4 +1,4 @@
-//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, models, instructions per statement.
+//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, links of the documentation, the side-by-side benchmark, models, instructions per statement.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes. What starts servers to break them
 //! is in `harness/`, whose client and process this uses. Each command is one module.
@@ -7,6 +7,7 @@
 
 mod bench;
 mod instructions;
+mod links;
 mod models;
 mod tidy;
 
@@ -17,6 +18,7 @@ use vaquita_harness::{client, flags, paths, random, vaquita};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy [--update]      checks the source against the rules of the repository; --update lowers xtask/ratchet.txt
+  links                checks that the links of all Markdown files lead somewhere
   bench [NAME] [--quick] [--servers mysql,mariadb,myrocks,vaquita] [--runs N] [--out DIR]
                        measures Vaquita beside its peers; NAME and the options of its own:
         sysbench       [--only SCRIPT,..] [--threads 1,8,64,512] [--seconds N] [--tables N] [--rows N]; without a NAME this one
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     let flags: Vec<String> = args.collect();
     let done = match command.as_str() {
         "tidy" => tidy::main(&flags),
+        "links" => links::main(&flags),
         "bench" => bench::main(&flags),
         "models" => models::main(&flags),
         "instructions" => instructions::main(&flags),

@@ -293,8 +293,10 @@ fn what_the_dashboard_and_the_alerts_name_is_there() {
     let samples = parse(&get(port, "/metrics", &[]).body, false);
     let there: HashSet<&str> = samples.keys().filter_map(|sample| sample.split('{').next()).collect();
     let of_channels = include_str!("../../src/fronts/http/metrics/own.rs");
-    let files =
-        [include_str!("../../../../docs/monitoring/grafana.json"), include_str!("../../../../docs/monitoring/alerts.yml")];
+    let files = [
+        include_str!("../../../../docs/manual/src/monitoring/grafana.json"),
+        include_str!("../../../../docs/manual/src/monitoring/alerts.yml"),
+    ];
     let words = files.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     let is_metric = |word: &&str| ["vaquita_", "mysql_", "process_"].iter().any(|beginning| word.starts_with(beginning));
     let named: HashSet<&str> = words.filter(is_metric).collect();
