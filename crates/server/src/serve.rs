@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, kill_point, kill_points};
+use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, kill_point, kill_points, mark_format};
 use vaquita_types::Value;
 
 use crate::fronts::http::HttpFront;
@@ -120,6 +120,7 @@ pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max:
     .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");
+    mark_format(&catalog, VERSION)?;
     let accounts = Accounts::open(catalog.clone())?;
     let initialized = dir.join(INITIALIZED);
     if accounts.is_empty() {

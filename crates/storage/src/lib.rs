@@ -88,6 +88,7 @@ pub use encoding::value_ref::ValueRef;
 pub use encoding::{KeyRange, form, key, layout, row};
 pub use engine::Engine;
 pub use engine::check_table::{CheckReport, check_table};
+pub use engine::format::mark as mark_format;
 pub use locks::looks as interrupt_looks;
 pub use locks::{
     Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget, Owner,

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Server, context, server, table_def};
-use vaquita_storage::{Altered, Catalog};
+use vaquita_storage::{Altered, Catalog, Engine, EngineHooks, EngineOptions};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
 use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -167,4 +167,21 @@ fn views_and_tables_share_their_names() {
     let taken = catalog.rename_tables(&[(("db", "t"), ("db", "v"))], &context()).expect_err("taken");
     assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));
     create(catalog, ObjectKind::Procedure, "t");
+}
+
+/// Nothing of it is read, so that its own server can go on with it.
+#[test]
+fn data_of_a_later_format_is_refused() {
+    let server = common::server();
+    vaquita_storage::mark_format(&server.catalog, "8.4.1-vaquita").expect("written");
+    let Server { catalog, engine, dir, closed } = restart(server);
+    assert_eq!(catalog.meta_get(b"data_format").expect("read"), Some(b"1 8.4.1-vaquita".to_vec()));
+    catalog.meta_put(b"data_format", b"2 8.4.9-vaquita").expect("written");
+    catalog.close();
+    drop(catalog);
+    engine.shutdown().expect("shutdown");
+    drop(engine);
+    drop(closed);
+    let refused = Engine::open(dir.path(), EngineOptions::default(), EngineHooks::default()).err().expect("refused");
+    assert!(refused.message().contains("A newer server (8.4.9-vaquita) has written this data, in format 2"), "{refused:?}");
 }

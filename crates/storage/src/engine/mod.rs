@@ -7,6 +7,7 @@
 //! | `space_reserve` | disk space that is given back when the disk is full |
 //! | `check_table` | CHECK TABLE |
 //! | `checkpoint` | a copy of the data as of one commit |
+//! | `format` | which servers can read the data |
 //!
 //! `Engine::open` takes the directory for this process alone (RocksDB's LOCK file), recovers the log and starts two threads, the
 //! committer (see `commit::pipeline`) and the housekeeper. What transactions need of it is its `Store`, to which it dereferences:
@@ -16,6 +17,7 @@
 
 pub mod check_table;
 mod checkpoint;
+pub mod format;
 mod housekeeper;
 mod open;
 mod space_reserve;

@@ -7,7 +7,7 @@ use rocksdb::Cache;
 use vaquita_types::errno::{ER_CANT_CREATE_FILE, ER_CANT_LOCK, ER_GET_ERRNO};
 use vaquita_types::{Error, Result};
 
-use super::space_reserve;
+use super::{format, space_reserve};
 use crate::base::hooks::{EngineHooks, LogLevel};
 use crate::base::kill_points::kill_point;
 use crate::base::options::EngineOptions;
@@ -38,6 +38,7 @@ pub fn open(
     kill_point("start.logs-checked");
     let cache = rocks_options::block_cache(&options);
     let db = Db::open(dir, rocks_options::for_families(&options, &cache)).map_err(|e| open_error(dir, e))?;
+    format::check(&db)?;
     if logs.damage.is_some() || logs.next_sequence.is_some_and(|next| next != db.latest_sequence() + 1) {
         // What could be read goes to files: the next log does not follow on, and would not be recovered with these.
         db.switch_log().map_err(read_error)?;
