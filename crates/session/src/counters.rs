@@ -151,6 +151,12 @@ impl Counts {
     }
 }
 
+/// Names of what a session counts for itself.
+pub fn names_of_sessions() -> Vec<&'static str> {
+    let own = ALL.iter().zip(NAMES).filter(|(counter, _)| !counter.is_of_server()).map(|(_, name)| *name);
+    own.chain(StatementKind::ALL.iter().map(|kind| kind.facts().counter)).collect()
+}
+
 impl Counter {
     /// MySQL has it for the whole server only.
     fn is_of_server(self) -> bool {

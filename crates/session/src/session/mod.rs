@@ -34,7 +34,7 @@ mod replica_statements;
 mod server_view;
 mod set;
 mod show;
-mod status_names;
+pub mod status_names;
 mod status_variables;
 mod temporary;
 mod transactions;

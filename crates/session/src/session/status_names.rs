@@ -1,5 +1,7 @@
 //! Status variables of MySQL's that this server does not count, most of them because it does not have what they are of: what a server tells
 //! that has not used it. Monitors read them, and take one that is missing for an error.
+//!
+//! `MEANINGS` says, for the manual, what is Vaquita's own or is another thing here than in MySQL.
 
 /// What is counted, and was never there.
 pub const ZEROS: &[&str] = &[
@@ -209,4 +211,37 @@ pub const TEXTS: &[(&str, &str)] = &[
     ("Caching_sha2_password_rsa_public_key", ""),
     ("Rsa_public_key", ""),
     ("Tls_library_version", ""),
+];
+
+/// Names that MySQL does not have, and those of MySQL's that count something else here.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("Innodb_buffer_pool_bytes_data", "Bytes of blocks and spans that are cached."),
+    ("Innodb_buffer_pool_pages_data", "The same in pages of 16 KiB."),
+    ("Innodb_buffer_pool_pages_free", "What the cache may still take, in pages of 16 KiB."),
+    ("Innodb_buffer_pool_pages_total", "What the cache may take, in pages of 16 KiB."),
+    ("Innodb_data_read", "Bytes that the process has read from disks."),
+    ("Innodb_data_reads", "System calls of the process that read."),
+    ("Innodb_data_writes", "System calls of the process that wrote."),
+    ("Innodb_data_written", "Bytes that the process has written to disks."),
+    ("Innodb_log_write_requests", "Transactions committed."),
+    ("Innodb_log_writes", "Groups of transactions that were written to the log and synced together."),
+    ("Innodb_os_log_fsyncs", "The same."),
+    ("Innodb_redo_log_checkpoint_lsn", "The number of the newest commit."),
+    ("Innodb_redo_log_current_lsn", "The same."),
+    ("Innodb_redo_log_flushed_to_disk_lsn", "The same."),
+    ("Innodb_rows_read", "Rows and index entries that statements asked tables for."),
+    ("Table_open_cache_misses", "Tables whose definitions were read; the same as Opened_tables."),
+    ("Rocksdb_block_cache_bytes", "Bytes of blocks and spans that are cached."),
+    ("Rocksdb_bytes_to_compact", "Bytes that compactions still have to rewrite."),
+    ("Rocksdb_commit_groups", "Groups of transactions that were written and synced together."),
+    ("Rocksdb_commits", "Transactions committed."),
+    ("Rocksdb_memtable_bytes", "Bytes of changes that are in memory and in the log, and not yet in files."),
+    ("Rocksdb_sst_bytes", "Bytes in files."),
+    ("Vaquita_backup_age_seconds", "Age of the newest backup of vaquita_backup_place; empty if there is none."),
+    ("Vaquita_backup_last_error", "Why the last backup failed, or the archive of the log."),
+    ("Vaquita_backup_log_delay_seconds", "Age of the oldest change that is not in the archive of the log yet."),
+    ("Vaquita_backup_log_end", "Where the archive of the log ends, as file:position."),
+    ("Vaquita_backup_overdue", "ON: a backup is due and was not taken."),
+    ("Vaquita_backups_failed", "Backups that failed since the start."),
+    ("Vaquita_backups_taken", "Backups that the server took since the start."),
 ];
