@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what a build needs and is missing: a C++ compiler and libclang for RocksDB, and Rust; valgrind for the tests.
+# Installs what a build needs and is missing: a C++ compiler and libclang for RocksDB, and Rust; valgrind and xz for the tests.
 # For Debian 12, Ubuntu 22.04 and later. Does nothing when everything is there.
 set -euo pipefail
 
@@ -10,6 +10,7 @@ compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || need+=(libclang-dev
 command -v curl >/dev/null || command -v cargo >/dev/null || need+=(curl ca-certificates)
 command -v ccache >/dev/null || need+=(ccache)
 command -v valgrind >/dev/null || need+=(valgrind)
+command -v xz >/dev/null || need+=(xz-utils)
 
 if [ ${#need[@]} -gt 0 ]; then
   sudo=; [ "$(id -u)" = 0 ] || sudo=sudo

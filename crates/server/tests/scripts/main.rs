@@ -1,12 +1,13 @@
 //! Scripts that run on a server of their own; `vaquita_scripts` says how one is run and recorded.
 //!
 //! `sql` are statements and MySQL's answers, `replication` the same of statements that need what replicas have, `packets` commands and the
-//! packets that answer them, also MySQL's; `hermitage` is what three transactions do to each other at each level, by our own design, and
-//! `inside` how statements are executed here: plans and locks.
+//! packets that answer them, also MySQL's; `hermitage` is what three transactions do to each other at each level, by our own design,
+//! `inside` how statements are executed here: plans and locks, `data` what is in directories of earlier releases.
 
 #[allow(dead_code)] // of the tests in `it`, as the next
 #[path = "../it/client.rs"]
 mod client;
+mod data;
 mod hermitage;
 mod inside;
 mod packets;
@@ -65,5 +66,6 @@ fn main() -> ExitCode {
         of_mysql("replication", &[], sql::replay),
         of_mysql("packets", &[], packets::replay),
         of_ours("inside", inside::replay),
+        Suite::new("data", Answers::Ours, &folder("data"), data::replay),
     ])
 }
