@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks the links of all Markdown files, and builds the manual (docs/manual) into the target directory, manual/index.html.
-# mdBook is taken from the path, or is installed once into ~/.cache/vaquita/mdbook (minutes of CPU): at the first run with CI=true,
+# mdBook is taken from the path, or is installed once into ~/.cache/vaquita/mdbook (a minute of CPU): at the first run with CI=true,
 # or by `tools/manual.sh install`. Without it the links are checked all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ if ! command -v mdbook >/dev/null; then
     echo "skipped: the book is not built, mdbook is not installed (tools/manual.sh install)" >&2
     exit
   fi
-  CARGO_TARGET_DIR=$cache/target nice cargo install --locked --quiet --root "$cache" --version "$version" --no-default-features --features search mdbook
+  CARGO_TARGET_DIR=$cache/target nice cargo install --locked --quiet --debug --root "$cache" --version "$version" --no-default-features --features search mdbook
   rm -rf "$cache/target"
 fi
 book=$(realpath -m "${CARGO_TARGET_DIR:-target}")/manual
