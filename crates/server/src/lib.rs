@@ -12,12 +12,16 @@ mod descriptors;
 mod durable;
 mod events;
 pub mod fronts;
+pub mod import_config;
 #[cfg(test)]
 mod instructions;
 pub mod log;
+pub mod man_pages;
 #[allow(unsafe_code)] // an allocator
 mod memory;
+mod notify;
 pub mod options;
+pub mod ping;
 pub mod pool;
 pub mod print_log;
 mod process;

@@ -4,8 +4,10 @@
 //! certificates, and `root`@`localhost` with a random password in `D/client.cnf`. SIGTERM ends
 //! open statements, syncs and exits.
 
-use clap::{Parser, Subcommand};
-use vaquita_server::{attach_options, backup_options, check_data, log, options, print_log, replay_options, serve};
+use clap::{CommandFactory, Parser, Subcommand};
+use vaquita_server::{
+    attach_options, backup_options, check_data, import_config, log, man_pages, options, ping, print_log, replay_options, serve,
+};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -18,6 +20,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve a data directory.
+    ///
+    /// Each option can also stand in the environment, as VAQUITA_ with its name in capitals and underscores, and in the file of --config with its long name as the key. The command line counts before the environment, and this before the file.
     Serve(Box<options::ServeArguments>),
     /// Check a data directory that no server has open: every table, and that nothing is left over.
     Check(options::CheckArguments),
@@ -43,11 +47,20 @@ enum Command {
     Clone(Box<backup_options::CloneArguments>),
     /// Measure servers with a recorded workload.
     Bench(Box<replay_options::BenchArguments>),
+    /// Say what each setting in the option file of a MySQL or MariaDB server means here, as `serve --import-config` takes it.
+    ImportConfig(import_config::ImportArguments),
+    /// Ask whether a server answers.
+    Ping(ping::PingArguments),
     /// List the kill points of crash tests.
     #[command(hide = true)]
     KillPoints,
     /// List every system variable: name, scope, default, and what it does.
     Variables,
+    /// Print what makes a shell complete the command line.
+    Completions(man_pages::CompletionsArguments),
+    /// Write man pages and shell completions.
+    #[command(hide = true)]
+    ManPages(man_pages::ManPagesArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -67,11 +80,18 @@ fn main() -> std::process::ExitCode {
         Command::Branch(branch) => backup_options::branch(*branch),
         Command::Clone(clone) => backup_options::clone(*clone),
         Command::Bench(bench) => replay_options::bench(*bench),
+        Command::ImportConfig(import) => import_config::run(&import),
+        Command::Ping(ping) => ping::run(ping),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())
         }
         Command::Variables => vaquita_session::variables::print_all(),
+        Command::Completions(completions) => {
+            man_pages::completions(&completions, Arguments::command());
+            Ok(())
+        }
+        Command::ManPages(pages) => man_pages::write(&pages, &Arguments::command()),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
 //! Options of `vaquita serve`: command line first, then `VAQUITA_*` in the environment, then the file of `--config`,
-//! then the default.
+//! then the option file of a MySQL server (`import_config`), then the default.
 //!
 //! Most options set a variable; what they are, which values they take and which they have by default stands in its row.
 //! The file is TOML with the long options as keys; a key that is none is an error.
@@ -11,8 +11,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use vaquita_session::variables::{Kind, Var, registry};
+use vaquita_session::variables::{Def, Kind, Var, registry};
 use vaquita_storage::{EngineOptions, kill_points};
+use vaquita_types::Value;
+
+use crate::import_config::{Imported, import};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -130,6 +133,43 @@ static OPTIONS: &[ServeOption] = &[
         source: Source::Own(Kind::Text, "Password of root@localhost on the first start [default: random, in client.cnf]."),
     },
     ServeOption {
+        long: "initial-root-host",
+        env: "VAQUITA_INITIAL_ROOT_HOST",
+        source: Source::Own(
+            Kind::Text,
+            "On the first start make an account root of this host too, % for all, with the same password [default: none].",
+        ),
+    },
+    ServeOption {
+        long: "import-config",
+        env: "VAQUITA_IMPORT_CONFIG",
+        source: Source::Own(
+            Kind::Text,
+            "The option file of a MySQL or MariaDB server, of which is taken over what has a meaning here; `vaquita import-config` says what that is [default: none].",
+        ),
+    },
+    ServeOption {
+        long: "ignore-settings",
+        env: "VAQUITA_IGNORE_SETTINGS",
+        source: Source::Own(
+            Kind::Text,
+            "Names of settings, divided by commas, that are not read from the file of import-config [default: none].",
+        ),
+    },
+    ServeOption {
+        long: "cache-size-max",
+        env: "VAQUITA_CACHE_SIZE_MAX",
+        source: Source::Own(
+            Kind::Int { min: 0, max: u64::MAX, block: 1 },
+            "Bytes that the caches of rows and blocks take at most [default: 40% of the memory of the machine or cgroup, which is never exceeded].",
+        ),
+    },
+    ServeOption {
+        long: "skip-networking",
+        env: "VAQUITA_SKIP_NETWORKING",
+        source: Source::Own(Kind::Bool, "Let nobody connect over TCP, only over the socket [default: OFF]."),
+    },
+    ServeOption {
         long: "threads",
         env: "VAQUITA_THREADS",
         source: Source::Own(ANY_NUMBER, "Threads that run statements [default: the number of cores plus one]."),
@@ -143,6 +183,12 @@ static OPTIONS: &[ServeOption] = &[
     of("server-id", "VAQUITA_SERVER_ID", Var::ServerId),
     of("event-scheduler", "VAQUITA_EVENT_SCHEDULER", Var::EventScheduler),
 ];
+
+/// The option that sets a variable.
+fn of_variable(def: &Def) -> Option<&'static str> {
+    let sets = |option: &&ServeOption| matches!(option.source, Source::Row(var) if registry().of(var).id == def.id);
+    OPTIONS.iter().find(sets).map(|option| option.long)
+}
 
 impl ServeOption {
     fn kind(&self) -> &Kind {
@@ -246,6 +292,10 @@ pub struct ServeOptions {
     pub data_dir: PathBuf,
     pub port: u16,
     pub bind: String,
+    /// Nobody connects over TCP.
+    pub skip_networking: bool,
+    /// Values of variables that an imported option file gives.
+    pub imported: Vec<(&'static Def, Value)>,
     pub admin_address: Option<String>,
     pub admin_port: u16,
     pub mariadb_port: Option<u16>,
@@ -253,6 +303,7 @@ pub struct ServeOptions {
     pub http: Option<(String, u16)>,
     pub socket: Option<PathBuf>,
     pub initial_root_password: Option<String>,
+    pub initial_root_host: Option<String>,
     pub threads: Option<usize>,
     pub max_connections: usize,
     pub connect_timeout_s: u64,
@@ -294,23 +345,34 @@ impl ServeArguments {
         self.storage_test.apply(&mut engine)?;
         let mut given = file;
         given.0.extend(self.given.0);
+        let imported = imported(&given)?;
+        let (with_option, without): (Vec<_>, Vec<_>) =
+            imported.variables.into_iter().partition(|(def, _)| of_variable(def).is_some());
+        let shown = |(def, value): (&Def, Value)| of_variable(def).map(|long| (long, def.show(&value)));
+        for (long, text) in imported.options.into_iter().chain(with_option.into_iter().filter_map(shown)) {
+            given.0.entry(long).or_insert(text);
+        }
         let own = |long: &str| given.0.get(long).cloned();
         // What is not given is as the row says.
         let text = |long: &str, var: Var| own(long).unwrap_or_else(|| registry().of(var).show(&registry().of(var).default));
         let number = |long: &str, var: Var| text(long, var).parse::<u64>().unwrap_or_default();
         let is_on = |long: &str, var: Var| switch(&text(long, var)).unwrap_or_default();
+        engine.cache_bytes_max = own("cache-size-max").and_then(|bytes| bytes.parse().ok());
         Ok(ServeOptions {
             data_dir: own("data-dir")
                 .map(PathBuf::from)
                 .ok_or("no data directory: give --data-dir, VAQUITA_DATA_DIR or data-dir in the file of --config")?,
             port: number("port", Var::Port) as u16,
             bind: text("bind", Var::BindAddress),
+            skip_networking: own("skip-networking").and_then(|text| switch(&text)).unwrap_or_default(),
+            imported: without,
             admin_address: own("admin-address").filter(|address| !address.is_empty()),
             admin_port: number("admin-port", Var::AdminPort) as u16,
             mariadb_port: own("mariadb-port").and_then(|port| port.parse().ok()),
             http: http(own("http"), own("http-bind"), own("http-port")),
             socket: own("socket").map(PathBuf::from),
             initial_root_password: own("initial-root-password"),
+            initial_root_host: own("initial-root-host").filter(|host| !host.is_empty() && host != "localhost"),
             threads: own("threads").and_then(|threads| threads.parse().ok()),
             max_connections: number("max-connections", Var::MaxConnections) as usize,
             connect_timeout_s: number("connect-timeout", Var::ConnectTimeout),
@@ -322,6 +384,19 @@ impl ServeArguments {
             log_bin: is_on("log-bin", Var::LogBin),
             server_id: number("server-id", Var::ServerId),
         })
+    }
+}
+
+/// What the option file of a MySQL server says, which is also told.
+fn imported(given: &Given) -> Result<Imported, Failure> {
+    let Some(file) = given.0.get("import-config").filter(|file| !file.is_empty()) else { return Ok(Imported::default()) };
+    let ignored: Vec<String> =
+        given.0.get("ignore-settings").map_or(Vec::new(), |names| names.split(',').map(str::to_string).collect());
+    let imported = import(Path::new(file), &ignored)?;
+    crate::log::line(imported.report.to_string().trim_end());
+    match imported.refusal() {
+        Some(refusal) => Err(format!("{file}: {refusal}").into()),
+        None => Ok(imported),
     }
 }
 

@@ -4,6 +4,7 @@
 //! 2. Engine, catalog, accounts, keys are opened; the first start makes `root`@`localhost` and writes `client.cnf`.
 //!    The HTTP front is there before them, and says meanwhile that the server starts.
 //! 3. The sockets are bound; threads accept, `Front::accept` greets.
+//!    A service manager is told of it (`notify`), as of the start and the end.
 //! 4. SIGTERM or SIGINT: no new connections, running statements are ended, the catalog's work stops, the log is synced.
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
@@ -27,10 +28,10 @@ use crate::fronts::mysql::front::{Front, Hooks, Origin};
 use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::{backups, descriptors, durable, events, tuner};
+use crate::{backups, descriptors, durable, events, notify, tuner};
 use vaquita_replication::ChannelThreads;
 use vaquita_replication::log::{BinaryLog, GlobalSettings, LogStatements};
-use vaquita_session::accounts::{Accounts, root_account};
+use vaquita_session::accounts::{AccountRecord, Accounts, root_account};
 use vaquita_session::data_dir::{COPIES, INITIALIZED, NEW_IDENTITY, ROCKSDB};
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::variables::{Fixed, Globals, Var, forget_server_uuid, registry};
@@ -51,23 +52,9 @@ const PASSWORD_ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyzACDEFGHJKLMNPQRSTUVWX
 
 pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let options = arguments.resolve()?;
+    let starting = notify::starting();
     let (dir, _lock) = prepare_dir(&options.data_dir)?;
-    let tcp = TcpListener::bind((options.bind.as_str(), options.port))
-        .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
-    let admin = match &options.admin_address {
-        Some(address) => Some(
-            TcpListener::bind((address.as_str(), options.admin_port))
-                .map_err(|e| format!("cannot listen on {address}:{} for administrators: {e}", options.admin_port))?,
-        ),
-        None => None,
-    };
-    let mariadb = match options.mariadb_port {
-        Some(port) => Some(
-            TcpListener::bind((options.bind.as_str(), port))
-                .map_err(|e| format!("cannot listen on {}:{port} for MariaDB: {e}", options.bind))?,
-        ),
-        None => None,
-    };
+    let [tcp, admin, mariadb] = listeners(&options)?;
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let http = options.http.as_ref().and_then(|(bind, port)| HttpFront::start(bind, *port));
     let descriptors = descriptors::claim();
@@ -83,20 +70,46 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
     let mut background = Vec::from(backups::start(&front)?);
     background.push(tuner::start(&front)?);
-    listen(&front, [Some(tcp), admin, mariadb], unix)?;
+    let place = match tcp {
+        Some(_) => format!("{}:{} and {}", options.bind, options.port, path.display()),
+        None => path.display().to_string(),
+    };
+    listen(&front, [tcp, admin, mariadb], unix)?;
     kill_point("start.listening");
     if !is_on(&front.server, "skip_replica_start") {
         front.server.replication.start_all();
     }
-    tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
+    tracing::info!("ready for connections on {place}");
     if let Some(http) = &http {
         http.ready(&front);
     }
+    drop(starting);
+    notify::ready(&front, &path, &place)?;
     wait_for_signal()?;
+    notify::stopping();
     if let Some(http) = &http {
         http.stop();
     }
     shut_down(&front, &path, &background)
+}
+
+/// Those for clients, for administrators, and for who must take the server for a MariaDB; none without networking.
+fn listeners(options: &ServeOptions) -> Result<[Option<TcpListener>; 3], Failure> {
+    if options.skip_networking {
+        return Ok([None, None, None]);
+    }
+    let admin = options.admin_address.as_ref().map(|address| listen_at(address, options.admin_port)).transpose()?;
+    let mariadb = options.mariadb_port.map(|port| listen_at(&options.bind, port)).transpose()?;
+    Ok([Some(listen_at(&options.bind, options.port)?), admin, mariadb])
+}
+
+/// `*` is MySQL's word for all addresses: those of both protocols where the machine has both.
+fn listen_at(address: &str, port: u16) -> Result<TcpListener, Failure> {
+    let listener = match address {
+        "*" => TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port))),
+        address => TcpListener::bind((address, port)),
+    };
+    Ok(listener.map_err(|e| format!("cannot listen on {address}:{port}: {e}"))?)
 }
 
 /// A server that nobody can connect to yet.
@@ -140,6 +153,9 @@ pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max:
     let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(dir, socket, options, &catalog)?));
+    for (def, value) in &options.imported {
+        globals.set(def, value.clone(), &engine)?;
+    }
     vaquita_types::memory::set_bytes_max(vaquita_session::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
@@ -243,7 +259,7 @@ fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Acc
     let random = || (0..RANDOM_PASSWORD_CHARS).map(letter).collect();
     let password = options.initial_root_password.clone().unwrap_or_else(random);
     let host = match options.bind.as_str() {
-        "0.0.0.0" | "::" => "127.0.0.1",
+        "0.0.0.0" | "::" | "*" => "127.0.0.1",
         bind => bind,
     };
     let text = format!(
@@ -256,7 +272,9 @@ fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Acc
     durable::write(dir, "client.cnf", &text, 0o600).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     kill_point("init.client-cnf");
     accounts.change(|records| {
-        records.push(Arc::new(root_account(&password)));
+        let root = root_account(&password);
+        let elsewhere = options.initial_root_host.iter().map(|host| AccountRecord { host: host.clone(), ..root.clone() });
+        records.extend(elsewhere.chain([root.clone()]).map(Arc::new));
         Ok(())
     })?;
     kill_point("init.root");
@@ -282,7 +300,7 @@ pub fn listen_locally(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> 
     listen(front, [None, None, None], unix)
 }
 
-/// `listeners`: for clients, for administrators, and for who must take the server for a MariaDB.
+/// `listeners`: as the function of that name makes them.
 fn listen(front: &Arc<Front>, listeners: [Option<TcpListener>; 3], unix: UnixListener) -> Result<(), Failure> {
     let kinds = [
         ("accept-tcp", Origin::Tcp as fn(_) -> _),

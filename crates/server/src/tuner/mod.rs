@@ -183,7 +183,7 @@ impl<'f> Tuner<'f> {
         // What the engine was told when it was opened stays.
         let told = |given: Option<usize>, derived: usize| given.unwrap_or(derived) as u64;
         self.at_start = [
-            told(opened.block_cache_bytes, shares.caches),
+            opened.cache_bytes() as u64,
             told(opened.write_buffer_bytes, shares.write_buffer),
             told(opened.background_jobs, cores().max(JOBS_MIN as usize)).min(self.jobs_max()),
             u64::from(opened.tuning.level0_files),
@@ -230,6 +230,7 @@ impl<'f> Tuner<'f> {
         // What the caches have not filled yet is promised already.
         let unfilled = caches.saturating_sub(observed.cached_bytes);
         let is_full = observed.block_cache_bytes + observed.block_cache_bytes_max / FULL_PARTS >= observed.block_cache_bytes_max;
+        let most = self.front.server.engine.options().cache_bytes_max.map_or(u64::MAX, |most| most as u64);
         let write_buffer = self.settings.of(Setting::WriteBuffer).value;
         let writes_much = written > write_buffer;
         let bounds = |value, lowest, highest, matters| Bounds { value, lowest, highest, matters };

@@ -18,6 +18,8 @@ const SPAN_CACHE_SHARE: usize = 2;
 pub struct EngineOptions {
     /// Bytes of all caches and memtables; `None` takes a share of the memory that the machine or cgroup has.
     pub block_cache_bytes: Option<usize>,
+    /// The most that is taken when no size is given.
+    pub cache_bytes_max: Option<usize>,
     /// Bytes of one memtable; `None` takes a share of the memory.
     pub write_buffer_bytes: Option<usize>,
     /// Threads that flush and compact; `None` takes the number of cores, at least 2.
@@ -45,6 +47,7 @@ impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
             block_cache_bytes: None,
+            cache_bytes_max: None,
             write_buffer_bytes: None,
             background_jobs: None,
             write_set_bytes: 64 << 20,
@@ -187,8 +190,13 @@ impl EngineOptions {
         self.write_buffer_bytes.unwrap_or_else(|| memory::shares().write_buffer)
     }
 
+    /// Bytes of all caches and memtables.
+    pub fn cache_bytes(&self) -> usize {
+        self.block_cache_bytes.unwrap_or_else(|| memory::shares().caches.min(self.cache_bytes_max.unwrap_or(usize::MAX)))
+    }
+
     pub fn cache_shares(&self) -> CacheShares {
-        CacheShares::of(self.block_cache_bytes.unwrap_or_else(|| memory::shares().caches), &self.tuning)
+        CacheShares::of(self.cache_bytes(), &self.tuning)
     }
 }
 

@@ -31,6 +31,9 @@ use vaquita_session::clients::Client;
 use vaquita_session::session::Session;
 use vaquita_session::variables::Var;
 
+/// The user id of the machine's root.
+const MACHINE_ROOT: u32 = 0;
+
 pub struct Login {
     nonce: [u8; NONCE_BYTES],
     origin: Origin,
@@ -171,9 +174,10 @@ impl Login {
         attempt.charset = response.charset;
         attempt.zstd_level = response.zstd_level;
         attempt.attributes = response.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
-        // The owner of the server's process is root@localhost over the socket, without a password. Whoever sends one is
-        // asked for the right one, and other accounts are nobody's by the name of a Unix user.
-        let owner = self.origin.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw());
+        // The owner of the server's process is root@localhost over the socket, without a password, and so is the root of
+        // the machine, who can read everything anyhow. Whoever sends one is asked for the right one, and other accounts
+        // are nobody's by the name of a Unix user.
+        let owner = self.origin.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw() || uid == MACHINE_ROOT);
         let root = attempt.account.as_ref().is_some_and(|account| account.is("root", "localhost"));
         let step = if owner && root && matches!(response.auth_response, b"" | b"\0") {
             Step::Accept(vaquita_wire::auth::Accepted { prelude: None, cache: None, used_password: false })
