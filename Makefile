@@ -1,10 +1,12 @@
 # make run    installs what is missing, builds, starts the server on 127.0.0.1:3306 with data in ./data
 # make test   everything that CI runs
 # make bench  compares with MySQL and MariaDB (see docs/benchmarks)
+# make package  a .deb, an .rpm, a tarball and an SBOM in $(CARGO_TARGET_DIR)/package; make install  puts the same under PREFIX (see docs/install.md)
 
 SHELL := /bin/bash
 DATA ?= ./data
 PORT ?= 3306
+PREFIX ?= /usr/local
 
 # Outside the checkout, so that RocksDB (20 minutes of C++ on two cores) is built once for all checkouts.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/vaquita/target
@@ -13,7 +15,7 @@ export PATH := $(if $(wildcard /usr/lib/ccache),/usr/lib/ccache:)$(HOME)/.cargo/
 
 VAQUITA := $(CARGO_TARGET_DIR)/debug/vaquita
 
-.PHONY: run build test bench deps clean
+.PHONY: run build test bench package install deps clean
 
 deps:
 	@tools/install-deps.sh
@@ -30,6 +32,15 @@ test: deps
 
 bench: build
 	cargo run --locked -p xtask -- bench
+
+package: deps
+	cargo build --locked -p vaquita-server
+	tools/package.sh
+
+install: deps
+	cargo build --locked -p vaquita-server
+	tools/package.sh stage
+	tools/install.sh $(CARGO_TARGET_DIR)/package/release $(DESTDIR)$(PREFIX)
 
 clean:
 	cargo clean
