@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$CLIENTS_DIR"
 
 digest=$(cat install.sh lib.sh python/requirements.txt node/package-lock.json java/pom.xml java-debezium/pom.xml go/go*.mod go-reader/go.mod rust-sqlx/Cargo.lock | sha256sum)
-commands=(mariadb php go java javac mvn node npm pkg-config cc)
+commands=(mariadb pt-query-digest php go java javac mvn node npm pkg-config cc)
 missing() { for c in "${commands[@]}"; do command -v "$c" >/dev/null || echo "$c"; done; }
 if [ "$(cat "$CLIENTS_CACHE/stamp" 2>/dev/null)" = "$digest" ] && [ -z "$(missing)" ] && [ -x "$CLIENTS_VENV/bin/python" ]; then
   exit
@@ -27,6 +27,7 @@ want node nodejs
 want npm npm
 want pkg-config pkg-config
 want cc build-essential
+want pt-query-digest percona-toolkit
 for p in php-mysql python3-dev python3-venv libmariadb-dev ca-certificates; do package "$p"; done
 if [ ${#need[@]} -gt 0 ]; then
   sudo=; [ "$(id -u)" = 0 ] || sudo=sudo

@@ -14,7 +14,7 @@
 # makes the full exchange of caching_sha2_password (RSA without TLS) and not only the fast one.
 #
 # The readers of the binary log (mysql-replication, go-mysql, zongji, Debezium) do instead what they are for: they read inserts, updates, deletes
-# and DDL as rows, not what was rolled back, and go on where they have stopped. "backup to S3" backs the server up to an object store and restores it.
+# and DDL as rows, not what was rolled back, and go on where they have stopped. "backup to S3" backs the server up to an object store and restores it. pt-query-digest reads the slow log and the general log.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
@@ -100,11 +100,15 @@ debezium_run() { java -XX:TieredStopAtLevel=1 -cp "$CLIENTS_DEBEZIUM/*" java-deb
 backup_s3_has() { [ -z "${CLIENTS_SERVER:-}" ] && python_has moto.server,boto3,pymysql; }
 backup_s3_run() { VAQUITA=${VAQUITA:-${CARGO_TARGET_DIR:-$HOME/.cache/vaquita/target}/debug/vaquita} python backup_s3; }
 
+# It reads files of the server.
+digest_has() { [ -z "${CLIENTS_SERVER:-}" ] && command -v pt-query-digest >/dev/null && mariadb_has; }
+digest_run() { ./digest.sh; }
+
 clients=(
   "mariadb:mariadb CLI" "mysql:mysql CLI" "pymysql:PyMySQL" "mysqlclient:mysqlclient" "connector_python:mysql-connector-python"
   "sqlalchemy:SQLAlchemy" "go:go-sql-driver" "java:Connector/J" "node:node mysql2" "mysqli:PHP mysqli" "pdo:PHP PDO" "sqlx:Rust sqlx"
   "reader_python:mysql-replication" "reader_go:go-mysql" "reader_node:zongji" "debezium:Debezium"
-  "backup_s3:backup to S3"
+  "backup_s3:backup to S3" "digest:pt-query-digest"
 )
 
 # ---- running them

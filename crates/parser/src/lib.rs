@@ -6,7 +6,7 @@
 //!    it builds the tree of `ast`. Errors are MySQL's 1064 with MySQL's text.
 //! 3. `digest` runs only the lexer: the statement with its literals taken out, for a plan cache.
 //! 4. `statement_kind` has what is known about each kind of statement, one row a kind.
-//! 5. `printer` turns expressions and queries back into the text that MySQL would show.
+//! 5. `printer` turns expressions and queries back into the text that MySQL would show; `secrets` shows statements without their passwords.
 //!
 //! `parse_one(b"SELECT a FROM t; SELECT 2", &ParserOptions::default())` gives the first statement
 //! and 17, the bytes it took with its semicolon. The crate knows no catalog and does no I/O.
@@ -21,6 +21,7 @@ pub mod keyword;
 mod lexer;
 mod parser;
 pub mod printer;
+mod secrets;
 pub mod statement_kind;
 pub mod words;
 
@@ -28,6 +29,7 @@ pub use ast::*;
 pub use definer::place_of_definer;
 pub use error::ParseError;
 pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting, refuse_in_function};
+pub use secrets::without_secrets;
 pub use statement_kind::StatementKind;
 
 /// What the session says about the grammar: the bits of `sql_mode` and the version.

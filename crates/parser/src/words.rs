@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::ParserOptions;
-use crate::lexer::{Lexer, Tok};
+use crate::lexer::{Lexer, Op, Tok};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
@@ -37,9 +37,29 @@ pub fn words(statement: &[u8], options: &ParserOptions) -> Vec<Word> {
     }
 }
 
+/// Where the `?` of a prepared statement stand.
+pub fn parameters(statement: &[u8], options: &ParserOptions) -> Vec<usize> {
+    let mut lexer = Lexer::new(statement, options);
+    let mut places = Vec::new();
+    loop {
+        let token = lexer.next_token();
+        match token.tok {
+            Tok::Eof | Tok::Bad => return places,
+            Tok::Op(Op::Param) => places.push(token.start as usize),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn question_marks_in_strings_and_comments_are_no_parameters() {
+        let text = b"SELECT '?', ? /* ? */ FROM `?` WHERE a = ?";
+        assert_eq!(parameters(text, &ParserOptions::default()), [12, 41]);
+    }
 
     #[test]
     fn comments_are_no_words() {

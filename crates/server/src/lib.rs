@@ -17,6 +17,8 @@ pub mod import_config;
 mod instructions;
 pub mod log;
 pub mod man_pages;
+mod log_files;
+mod log_form;
 #[allow(unsafe_code)] // an allocator
 mod memory;
 mod notify;

@@ -1,31 +1,42 @@
-//! Where the log goes: to stderr, if it takes a line at once.
+//! Where the log goes: to stderr, if it takes a line at once, or to the file of `--log-error`. How its lines look is `log_form`'s.
 //!
 //! * LOG-1: who logs neither waits nor fails, whatever stderr is: a pipe that nobody reads or that is closed, a full disk, a
 //!   stopped terminal. Commits and the end of the process depend on it. (A file on a file system that hangs would still hold a line up.)
 //! * LOG-2: lines that were left out are counted, and the first line that is written again is preceded by their number.
 
-use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::log_form::{Form, priority, text};
+
 /// POSIX's PIPE_BUF on Linux: a pipe that is ready takes that much without blocking.
 const PIECE_BYTES: usize = 4096;
+/// As MySQL's: for its owner, and its group to read.
+const FILE_MODE: u32 = 0o640;
 
 /// Lines that were left out since the last that was written. Locked by who writes, since what is ready is ready for one.
 static LEFT_OUT: Mutex<u64> = Mutex::new(0);
 
 /// Panics are lines of the log like others; the standard hook would wait for stderr.
 pub fn start() {
-    tracing_subscriber::fmt().log_internal_errors(false).with_writer(Stderr).finish().with(Kept).init();
+    tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .event_format(Form::default())
+        .with_writer(Stderr)
+        .finish()
+        .with(Kept)
+        .init();
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let trace = std::backtrace::Backtrace::capture();
@@ -45,28 +56,24 @@ struct Kept;
 
 impl<S: Subscriber> Layer<S> for Kept {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let priority = match *event.metadata().level() {
-            Level::ERROR => "Error",
-            Level::WARN => "Warning",
-            Level::INFO => "System",
-            _ => "Note",
-        };
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        vaquita_session::log_lines::note(priority, &text.0);
+        vaquita_session::log_lines::note(priority(*event.metadata().level()).0, &text(event));
     }
 }
 
-/// The message and, behind it, other fields.
-struct Text(String);
+/// The file of `--log-error`, which has the log instead of stderr.
+static FILE: Mutex<Option<(PathBuf, File)>> = Mutex::new(None);
 
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        let _ = match field.name() {
-            "message" => write!(self.0, "{value:?}"),
-            name => write!(self.0, " {name}={value:?}"),
-        };
-    }
+/// The log goes to a file from here on, behind what it has.
+pub fn to_file(path: &Path) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path)?;
+    *FILE.lock() = Some((path.to_path_buf(), file));
+    Ok(())
+}
+
+/// FLUSH ERROR LOGS: the file may have been renamed.
+pub fn reopen() -> std::io::Result<()> {
+    let path = FILE.lock().as_ref().map(|(path, _)| path.clone());
+    path.map_or(Ok(()), |path| to_file(&path))
 }
 
 #[derive(Clone, Copy)]
@@ -82,7 +89,10 @@ impl<'a> MakeWriter<'a> for Stderr {
 
 impl Write for Stderr {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        put(&mut std::io::stderr().lock(), line);
+        match &mut *FILE.lock() {
+            Some((_, file)) => put(file, line),
+            None => put(&mut std::io::stderr().lock(), line),
+        }
         Ok(line.len())
     }
 

@@ -181,6 +181,22 @@ static OPTIONS: &[ServeOption] = &[
     of("secure-file-priv", "VAQUITA_SECURE_FILE_PRIV", Var::SecureFilePriv),
     of("log-bin", "VAQUITA_LOG_BIN", Var::LogBin),
     of("server-id", "VAQUITA_SERVER_ID", Var::ServerId),
+    ServeOption {
+        long: "log-error",
+        env: "VAQUITA_LOG_ERROR",
+        source: Source::Own(
+            Kind::Text,
+            "The file of the server's own log, in data-dir if it has no directory [default: stderr].",
+        ),
+    },
+    ServeOption {
+        long: "log-format",
+        env: "VAQUITA_LOG_FORMAT",
+        source: Source::Own(
+            Kind::Text,
+            "How the server's own log is written: text, or json as MySQL's log_sink_json [default: text].",
+        ),
+    },
     of("event-scheduler", "VAQUITA_EVENT_SCHEDULER", Var::EventScheduler),
 ];
 
@@ -314,6 +330,15 @@ pub struct ServeOptions {
     pub event_scheduler: String,
     pub log_bin: bool,
     pub server_id: u64,
+    pub log_error: Option<String>,
+    pub log_json: bool,
+}
+
+impl ServeOptions {
+    /// `log_error_services` of a start.
+    pub fn log_error_services(&self) -> &'static str {
+        if self.log_json { "log_filter_internal; log_sink_json" } else { "log_filter_internal; log_sink_internal" }
+    }
 }
 
 impl ServeArguments {
@@ -383,6 +408,12 @@ impl ServeArguments {
             event_scheduler: text("event-scheduler", Var::EventScheduler),
             log_bin: is_on("log-bin", Var::LogBin),
             server_id: number("server-id", Var::ServerId),
+            log_error: own("log-error").filter(|file| !file.is_empty()),
+            log_json: match own("log-format").as_deref() {
+                None | Some("text") => false,
+                Some("json") => true,
+                Some(_) => return Err("log-format: it is text or json".into()),
+            },
         })
     }
 }

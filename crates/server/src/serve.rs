@@ -26,6 +26,7 @@ use vaquita_types::Value;
 use crate::fronts::http::HttpFront;
 use crate::fronts::mysql::front::{Front, Hooks, Origin};
 use crate::fronts::mysql::tls::Keys;
+use crate::log_files::FileWriter;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
 use crate::{backups, descriptors, durable, events, notify, tuner};
@@ -33,6 +34,7 @@ use vaquita_replication::ChannelThreads;
 use vaquita_replication::log::{BinaryLog, GlobalSettings, LogStatements};
 use vaquita_session::accounts::{AccountRecord, Accounts, root_account};
 use vaquita_session::data_dir::{COPIES, INITIALIZED, NEW_IDENTITY, ROCKSDB};
+use vaquita_session::log_lines;
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::variables::{Fixed, Globals, Var, forget_server_uuid, registry};
 
@@ -54,6 +56,11 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let options = arguments.resolve()?;
     let starting = notify::starting();
     let (dir, _lock) = prepare_dir(&options.data_dir)?;
+    log_lines::follow(options.log_error_services());
+    if let Some(file) = &options.log_error {
+        let path = dir.join(file);
+        crate::log::to_file(&path).map_err(|e| format!("cannot write to the log {}: {e}", path.display()))?;
+    }
     let [tcp, admin, mariadb] = listeners(&options)?;
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let http = options.http.as_ref().and_then(|(bind, port)| HttpFront::start(bind, *port));
@@ -158,6 +165,7 @@ pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max:
     }
     vaquita_types::memory::set_bytes_max(vaquita_session::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
+    log_lines::follow(&globals.text(Var::LogErrorServices));
     kill_point("start.variables");
     let server = Server::new(engine, catalog, globals, accounts, hooks.clone());
     let _ = hooks.server.set(Arc::downgrade(&server));
@@ -172,6 +180,7 @@ pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max:
         LogStatements::register(&server, log.clone());
     }
     ChannelThreads::register(&server);
+    server.logs.start(FileWriter::start()?, &server.globals, &server.engine);
     Ok(Opened { server, log, pool })
 }
 
@@ -212,6 +221,8 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
             ("event_scheduler", options.event_scheduler.as_str().into()),
             ("log_bin", Value::bool(options.log_bin)),
             ("server_id", Value::UInt(options.server_id)),
+            ("log_error", options.log_error.as_deref().unwrap_or("stderr").into()),
+            ("log_error_services", options.log_error_services().into()),
             ("require_secure_transport", Value::bool(options.require_secure_transport)),
         ],
     })
@@ -396,6 +407,7 @@ fn shut_down(front: &Arc<Front>, socket: &Path, background: &[JoinHandle<()>]) -
     kill_point("stop.statements-ended");
     front.pool().stop();
     let _ = std::fs::remove_file(socket);
+    server.logs.close();
     server.catalog.close();
     kill_point("stop.catalog-closed");
     server.engine.shutdown()?;

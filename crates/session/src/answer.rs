@@ -100,6 +100,11 @@ pub trait Answer {
         0
     }
 
+    /// Bytes that have been answered and not yet sent.
+    fn bytes_held(&self) -> u64 {
+        0
+    }
+
     /// The cursor that the last result set has filled; only who asks for `ResultForm`s with cursors has any.
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {
         None

@@ -24,6 +24,8 @@ pub struct Client {
     pub id: u64,
     pub host: String,
     pub port: Option<u16>,
+    /// The client's address; none for a Unix socket.
+    pub ip: OnceLock<String>,
     pub interrupt: Arc<Interrupt>,
     /// Of the DDL statement that it runs.
     pub progress: Arc<Progress>,
@@ -123,6 +125,7 @@ impl Client {
             id,
             host,
             port,
+            ip: OnceLock::new(),
             interrupt: Arc::new(Interrupt::new(id)),
             progress: Arc::default(),
             counters: SessionCounters::default(),

@@ -104,11 +104,7 @@ impl SessionCounters {
 
     /// Since the last FLUSH STATUS.
     pub fn since_flush(&self) -> Counts {
-        let mut counts = self.all();
-        if let Some(flushed) = &*self.flushed.lock() {
-            counts.0.iter_mut().zip(flushed.0).for_each(|(count, before)| *count -= before);
-        }
-        counts
+        self.all().since(self.flushed.lock().as_deref())
     }
 
     /// FLUSH STATUS: the session's counts begin anew, the server's go on.
@@ -129,7 +125,26 @@ impl Counts {
     }
 
     pub fn get(&self, counter: Counter) -> u64 {
-        self.0[counter as usize] + u64::from(counter == Counter::FlushTables)
+        self.of(counter) + u64::from(counter == Counter::FlushTables)
+    }
+
+    /// As it was counted.
+    pub fn of(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
+    }
+
+    pub fn set(&mut self, counter: Counter, change: impl FnOnce(u64) -> u64) {
+        let count = &mut self.0[counter as usize];
+        *count = change(*count);
+    }
+
+    /// What has been counted since `before`; without it, all.
+    pub fn since(&self, before: Option<&Counts>) -> Counts {
+        let mut counts = self.clone();
+        if let Some(before) = before {
+            counts.0.iter_mut().zip(before.0).for_each(|(count, before)| *count = count.saturating_sub(before));
+        }
+        counts
     }
 
     /// All names and counts; several kinds of statements may have one counter. Of a session's, `server` has what is counted for all.

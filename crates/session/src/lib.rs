@@ -22,6 +22,7 @@ pub mod event_times;
 mod known_programs;
 pub mod log_lines;
 pub mod log_shown;
+pub mod logs;
 pub mod memory;
 mod nowhere;
 mod programs;

@@ -1,6 +1,7 @@
 //! The last lines of the server's log, for performance_schema.error_log. Whoever writes the log notes them (`note`).
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
@@ -21,6 +22,18 @@ pub fn note(priority: &'static str, text: &str) {
         lines.pop_front();
     }
     lines.push_back(LogLine { at_us, priority, text });
+}
+
+/// `log_error_services`: whether the log is written as JSON.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// The value of `log_error_services` has this effect.
+pub fn follow(services: &str) {
+    IS_JSON.store(services.contains("log_sink_json"), Ordering::Relaxed);
+}
+
+pub fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
 }
 
 /// The oldest first.

@@ -20,13 +20,14 @@ use crate::binary_log_commits::CommitLog;
 use crate::clients::Clients;
 use crate::event_signal::EventSignal;
 use crate::known_programs::KnownPrograms;
+use crate::logs::Logs;
 use crate::replication::Channels;
 use crate::statement_events::StatementEvents;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::tuning::Tuning;
 use crate::user_locks::UserLocks;
-use crate::variables::{Def, GTID_PURGED, Globals, registry};
+use crate::variables::{Def, GTID_PURGED, Globals};
 
 /// What replicas of MariaDB are greeted with (`--mariadb-port`), which use GTIDs with no less, and `mariadb-binlog` is told, which gives up if the
 /// version does not begin with 3, 4, 5, 10 or 11.
@@ -56,6 +57,7 @@ pub struct Server {
     pub replicas: Replicas,
     pub backups: BackupStatus,
     pub tuning: Tuning,
+    pub logs: Logs,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -138,6 +140,7 @@ impl Server {
             replicas: Replicas::default(),
             backups: BackupStatus::default(),
             tuning: Tuning::default(),
+            logs: Logs::default(),
             globals,
             threads,
             clients: Clients::default(),
@@ -188,10 +191,6 @@ impl Server {
 
     /// Where the data lives.
     pub fn data_dir(&self) -> PathBuf {
-        let dir = registry().find("datadir").map(|def| self.globals.get(def));
-        match dir {
-            Some(Value::Bytes(dir)) => PathBuf::from(String::from_utf8_lossy(&dir).into_owned()),
-            _ => PathBuf::new(),
-        }
+        self.globals.data_dir()
     }
 }

@@ -134,6 +134,34 @@ pub struct LogLine {
     pub text: String,
 }
 
+/// A row of mysql.general_log.
+#[derive(Clone, Debug)]
+pub struct GeneralLogRow {
+    /// Microseconds since 1970.
+    pub at_us: u64,
+    /// `user[account] @ host [ip]`
+    pub user_host: Arc<str>,
+    pub connection_id: u64,
+    /// `Query`, `Connect` …
+    pub command: &'static str,
+    pub argument: Box<[u8]>,
+}
+
+/// A row of mysql.slow_log.
+#[derive(Clone, Debug)]
+pub struct SlowLogRow {
+    /// When the statement began, in microseconds since 1970.
+    pub began_us: u64,
+    pub user_host: Arc<str>,
+    pub took_us: u64,
+    pub lock_us: u64,
+    pub rows_sent: u64,
+    pub rows_examined: u64,
+    pub database: String,
+    pub sql_text: Box<[u8]>,
+    pub connection_id: u64,
+}
+
 /// A statement that was profiled.
 #[derive(Clone, Debug)]
 pub struct ProfileInfo {
@@ -186,6 +214,18 @@ pub trait ServerInfo {
     /// The last lines of the server's log, the oldest first.
     fn log_lines(&self) -> Vec<LogLine> {
         Vec::new()
+    }
+    /// The last entries of the general log, if it goes to its table; the oldest first.
+    fn general_log(&self) -> Vec<Arc<GeneralLogRow>> {
+        Vec::new()
+    }
+    /// The same of the slow log.
+    fn slow_log(&self) -> Vec<Arc<SlowLogRow>> {
+        Vec::new()
+    }
+    /// TRUNCATE of `mysql.general_log` or `mysql.slow_log`; false: it is neither.
+    fn empty_log_table(&self, _table: &str) -> bool {
+        false
     }
     /// SHOW BINARY LOGS; error 1381 without a binary log.
     fn binary_logs(&self) -> Result<Vec<Vec<Value>>> {

@@ -86,6 +86,10 @@ impl Work {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
     }
 
+    pub fn get(&self, what: Counted) -> u64 {
+        self.0[what as usize]
+    }
+
     /// In the order of the columns.
     pub fn counts(&self) -> &[u64] {
         &self.0

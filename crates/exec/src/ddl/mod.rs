@@ -325,8 +325,7 @@ impl<'a> Ddl<'a> {
             statements::empty(&name.name, self.server);
             return Ok(0);
         }
-        // The logs in tables have no rows.
-        if database.eq_ignore_ascii_case("mysql") && ["general_log", "slow_log"].contains(&name.name.as_str()) {
+        if database.eq_ignore_ascii_case("mysql") && self.server.empty_log_table(&name.name) {
             return Ok(0);
         }
         match self.catalog.temporary(database, &name.name) {

@@ -25,6 +25,7 @@ pub mod routines;
 mod row;
 mod schema;
 pub mod setup;
+mod statement_logs;
 pub mod statements;
 mod summaries;
 mod table_uses;

@@ -15,7 +15,8 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
     Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, resources, routines,
-    schema, setup, statements, summaries, table_uses, told, transaction_events, transactions, triggers, variables, views,
+    schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers, variables,
+    views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -80,11 +81,13 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.view_routine_usage", views::view_routine_usage),
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
+    ("mysql.general_log", statement_logs::general_log),
     ("mysql.gtid_executed", |cx| told::rows(cx, "mysql", "gtid_executed")),
     ("mysql.password_history", accounts::password_history),
     ("mysql.procs_priv", accounts::procs_priv),
     ("mysql.slave_master_info", |cx| told::rows(cx, "mysql", "slave_master_info")),
     ("mysql.slave_relay_log_info", |cx| told::rows(cx, "mysql", "slave_relay_log_info")),
+    ("mysql.slow_log", statement_logs::slow_log),
     ("mysql.tables_priv", accounts::tables_priv),
     ("mysql.user", accounts::user),
     ("performance_schema.accounts", summaries::accounts),

@@ -184,7 +184,7 @@ pub struct Step {
     pub instruction: Instruction,
     /// Whose handlers see what goes wrong here.
     pub scope: usize,
-    /// Of a statement that commits itself, as it was written: the binary log has it.
+    /// Of a statement, as it was written: logs have it.
     pub text: Option<Box<str>>,
 }
 

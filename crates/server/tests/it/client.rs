@@ -86,10 +86,18 @@ impl Client {
         Client::connect_with("127.0.0.1", port, user, password, caps | cap::SESSION_TRACK)
     }
 
+    /// With a current database from the beginning.
+    #[allow(dead_code)] // of the scripts
+    pub fn connect_in(port: u16, user: &str, password: &str, database: &str) -> Result<Client> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        Client::over(stream, user, password, CAPS | cap::CONNECT_WITH_DB, Some(database))
+    }
+
     fn connect_with(host: &str, port: u16, user: &str, password: &str, caps: u32) -> Result<Client> {
         let stream = TcpStream::connect((host, port))?;
         stream.set_nodelay(true)?;
-        Client::over(stream, user, password, caps)
+        Client::over(stream, user, password, caps, None)
     }
 
     /// Over the Unix socket at `path`.
@@ -97,10 +105,10 @@ impl Client {
     pub fn connect_unix(path: &std::path::Path, user: &str, password: &str) -> Result<Client> {
         // What this client does with its socket, a Unix socket does too.
         let stream = TcpStream::from(std::os::fd::OwnedFd::from(std::os::unix::net::UnixStream::connect(path)?));
-        Client::over(stream, user, password, CAPS)
+        Client::over(stream, user, password, CAPS, None)
     }
 
-    fn over(stream: TcpStream, user: &str, password: &str, caps: u32) -> Result<Client> {
+    fn over(stream: TcpStream, user: &str, password: &str, caps: u32, database: Option<&str>) -> Result<Client> {
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut client = Client {
             stream,
@@ -111,7 +119,7 @@ impl Client {
             more: false,
             local_file: Vec::new(),
         };
-        client.log_in(user, password)?;
+        client.log_in(user, password, database)?;
         Ok(client)
     }
 
@@ -127,7 +135,7 @@ impl Client {
         self.stream
     }
 
-    fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
+    fn log_in(&mut self, user: &str, password: &str, database: Option<&str>) -> Result<()> {
         let hello = self.receive()?;
         if hello.first() == Some(&0xff) {
             return Err(broken(&format!("{:?}", error_of(&hello))));
@@ -141,7 +149,7 @@ impl Client {
             charset: 255,
             user: user.as_bytes(),
             auth_response: &proof,
-            database: None,
+            database: database.map(str::as_bytes),
             auth_plugin: Some(&plugin),
             attributes: ConnectAttributes::default(),
             zstd_level: 0,
@@ -286,6 +294,12 @@ impl Client {
         }
         self.command(&payload)?;
         self.answer_by(|_| Some(()), |row, _| Some(vec![Some(row.to_vec())])).map(|(_, answer)| answer)
+    }
+
+    /// The last answer said that another follows.
+    #[allow(dead_code)] // of the scripts
+    pub fn has_more(&self) -> bool {
+        self.more
     }
 
     pub fn answer(&mut self) -> Result<Answer> {

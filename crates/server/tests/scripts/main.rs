@@ -2,7 +2,7 @@
 //!
 //! `sql` are statements and MySQL's answers, `replication` the same of statements that need what replicas have, `packets` commands and the
 //! packets that answer them, also MySQL's; `hermitage` is what three transactions do to each other at each level, by our own design,
-//! `inside` how statements are executed here: plans and locks, `data` what is in directories of earlier releases.
+//! `inside` how statements are executed here: plans and locks, `logs` what MySQL writes to its general log and slow log, `data` what is in directories of earlier releases.
 
 #[allow(dead_code)] // of the tests in `it`, as the next
 #[path = "../it/client.rs"]
@@ -10,6 +10,7 @@ mod client;
 mod data;
 mod hermitage;
 mod inside;
+mod logs;
 mod packets;
 #[allow(dead_code)]
 #[path = "../it/server.rs"]
@@ -67,5 +68,6 @@ fn main() -> ExitCode {
         of_mysql("packets", &[], packets::replay),
         of_ours("inside", inside::replay),
         Suite::new("data", Answers::Ours, &folder("data"), data::replay),
+        of_mysql("logs", &[], logs::replay),
     ])
 }

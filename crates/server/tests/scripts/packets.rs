@@ -99,7 +99,7 @@ fn rows_of(mut answer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 /// NULL bits, types and values of COM_STMT_EXECUTE.
-fn parameters(values: &str) -> Vec<u8> {
+pub fn parameters(values: &str) -> Vec<u8> {
     let values: Vec<&str> = values.split(' ').collect();
     let (mut nulls, mut types, mut data) = (vec![0; values.len().div_ceil(8)], vec![], vec![]);
     for (n, value) in values.iter().enumerate() {

@@ -386,6 +386,12 @@ impl Subject<'_> {
     }
 
     fn set(&self, item: &SetItem) -> Result<()> {
+        if let SetItem::SysVar { name, .. } = item
+            && name.to_ascii_lowercase().starts_with("vaquita_audit_log")
+        {
+            // Who administers the server is not thereby above its audit.
+            self.global(0, &["AUDIT_ADMIN"], "AUDIT_ADMIN")?;
+        }
         match item {
             SetItem::SysVar { scope: VarScope::PersistOnly, .. } => {
                 let both = ["SYSTEM_VARIABLES_ADMIN", "PERSIST_RO_VARIABLES_ADMIN"];

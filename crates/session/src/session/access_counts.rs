@@ -41,7 +41,10 @@ fn counter_of(what: Counted) -> Option<Counter> {
 impl Session {
     /// How a query finds its rows.
     pub(super) fn note_access(&mut self, plan: &Plan) {
-        let Plan::Query(query) = plan else { return };
+        let Plan::Query(query) = plan else {
+            self.event.add(Counted::NoIndexUsed, u64::from(changes_without_index(plan)));
+            return;
+        };
         let (counters, event) = (&self.client.counters, &mut self.event);
         note_node(&query.root, &mut |what| {
             if let Some(counter) = counter_of(what) {
@@ -50,6 +53,18 @@ impl Session {
             event.add(what, 1);
         });
     }
+}
+
+/// It finds the rows that it changes by a look at all of a table.
+fn changes_without_index(plan: &Plan) -> bool {
+    let source = match plan {
+        Plan::Update(update) => &update.source,
+        Plan::Delete(delete) => &delete.source,
+        Plan::Query(_) | Plan::Insert(_) => return false,
+    };
+    let mut whole = 0;
+    note_node(source, &mut |what| whole += u64::from(what == Counted::NoIndexUsed));
+    whole > 0
 }
 
 /// What a statement asked of its tables.

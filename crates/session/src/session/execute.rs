@@ -83,6 +83,7 @@ impl Session {
         }
         self.track_plan(plan);
         self.note_access(plan);
+        self.audit_tables(plan);
         let execution_ms_max = match plan {
             // Of a stored program's statements none is limited by itself.
             _ if exchange.in_program => 0,
@@ -409,7 +410,9 @@ impl Session {
         match done {
             Done::Rows | Done::Cursor => {
                 self.env.diagnostics.set_row_count(-1);
-                self.event.add(Counted::RowsSent, exchange.answer.rows_sent());
+                // Those of a cursor are fetched later.
+                let sent = if exchange.keeps_rows { 0 } else { exchange.answer.rows_sent() };
+                self.event.add(Counted::RowsSent, sent);
                 status.cursor_exists = matches!(done, Done::Cursor);
                 self.env.tracker.rows_sent(&self.env.settings.track);
                 let changes = if exchange.answer.rows_tell_changes() { self.take_changes() } else { Vec::new() };
@@ -426,6 +429,7 @@ impl Session {
                 exchange.answer.ok(&Completed { affected, last_insert_id, info, status, warnings, changes: &changes });
             }
         }
+        self.note_held_bytes(|| exchange.answer.bytes_held());
         Flow::Next
     }
 }

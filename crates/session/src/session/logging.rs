@@ -42,6 +42,13 @@ pub struct Logging {
     is_quiet: bool,
 }
 
+impl Logging {
+    /// An applier runs what its source has told.
+    pub fn is_of_source(&self) -> bool {
+        self.origin.is_some()
+    }
+}
+
 /// What stands behind CREATE TABLE where rows follow in its transaction.
 const START_TRANSACTION: &[u8] = b" START TRANSACTION";
 

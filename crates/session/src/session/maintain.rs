@@ -17,6 +17,7 @@ use super::Session;
 use super::execute::Done;
 use crate::counters::Counter;
 use crate::data_dir;
+use crate::logs::Log;
 
 /// How often who waits for commits looks whether they are over.
 const LOOK: Duration = Duration::from_millis(2);
@@ -95,12 +96,29 @@ impl Session {
                 if options.iter().any(|option| option == "USER_RESOURCES") {
                     self.server.accounts().forget_usage();
                 }
+                for (log, name) in [(Log::General, "GENERAL LOGS"), (Log::Slow, "SLOW LOGS"), (Log::Audit, "LOGS")] {
+                    if options.iter().any(|option| option == "LOGS" || option == name) {
+                        self.reopen_log(log)?;
+                    }
+                }
+                if options.iter().any(|option| matches!(&option[..], "LOGS" | "ERROR LOGS")) {
+                    self.server.logs.reopen_error_log()?;
+                }
                 if options.iter().any(|option| matches!(&option[..], "LOGS" | "BINARY LOGS")) {
                     self.rotate_logs()?;
                 }
                 Ok(Done::nothing())
             }
         }
+    }
+}
+
+impl Session {
+    /// A log's file may have been renamed.
+    fn reopen_log(&self, log: Log) -> Result<()> {
+        let (server, mut reopened) = (self.server.clone(), Ok(()));
+        server.blocking(&mut || reopened = server.logs.reopen(log, &server.globals, &server.engine));
+        reopened
     }
 }
 

@@ -34,6 +34,7 @@ mod replica_statements;
 mod server_view;
 mod set;
 mod show;
+mod statement_logs;
 pub mod status_names;
 mod status_variables;
 mod temporary;
@@ -87,6 +88,7 @@ pub struct Session {
     /// Written by the commit of the statement that runs, if an applier runs it.
     note: Option<Arc<CommitNote>>,
     logging: logging::Logging,
+    logged: statement_logs::StatementLog,
     /// What BINLOG statements have said so far.
     logged_events: Option<Box<dyn LoggedEvents>>,
 }
@@ -139,6 +141,7 @@ impl Session {
             event: observed::RunningEvent::default(),
             note: None,
             logging: logging::Logging::default(),
+            logged: statement_logs::StatementLog::default(),
             logged_events: None,
         }
     }
@@ -254,9 +257,7 @@ impl Session {
         if !self.transaction.is_open() {
             self.catalog.release_dropped(self.transaction.storage());
         }
-        if self.end_event().as_micros() as u64 >= self.env.settings.slow_us {
-            self.client.counters.add(Counter::SlowQueries, 1);
-        }
+        self.end_event();
     }
 
     /// OK or the error.
@@ -281,6 +282,7 @@ impl Session {
         self.env.diagnostics.set_row_count(-1);
         self.event.failed(error);
         answer.error(error, self.env.settings.results_collation);
+        self.note_held_bytes(|| answer.bytes_held());
     }
 
     /// What the client wants to be told and has not been.
@@ -318,6 +320,7 @@ impl Session {
     }
 
     pub fn close(&mut self) {
+        self.log_disconnect();
         self.server.replicas.forget(self.client.id);
         self.tracked_gtids(self.env.settings.track.gtids);
         self.transaction.abandon();

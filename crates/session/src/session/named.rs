@@ -111,9 +111,12 @@ impl Session {
         let Some(mut named) = self.prepared.take_named(name) else { return Err(unknown(name, "EXECUTE")) };
         let ready = self.ready(&mut named, using);
         let ast = named.ast.clone();
-        self.note_text(named.text.as_bytes(), named.kind);
+        let text = named.text.clone();
+        self.note_text(text.as_bytes(), named.kind);
         self.prepared.set_named(name, named);
-        ready.map(|(values, plan)| (ast, values, plan))
+        let (values, plan) = ready?;
+        self.log_execution(&ast, text.as_bytes(), &values)?;
+        Ok((ast, values, plan))
     }
 
     fn ready(&mut self, named: &mut Prepared, using: &[String]) -> Result<(Vec<Value>, Option<Arc<CachedPlan>>)> {

@@ -31,6 +31,8 @@ pub(super) struct RunningEvent {
     /// False between statements.
     open: bool,
     error: Option<Box<Failure>>,
+    /// Its number; 0 if there is none.
+    errno: u16,
     work: Work,
     examined: Cell<u64>,
     /// Rows of tables.
@@ -78,7 +80,17 @@ impl RunningEvent {
         count
     }
 
+    /// What it has done by now.
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    pub fn errno(&self) -> u16 {
+        self.errno
+    }
+
     pub fn failed(&mut self, error: &Error) {
+        self.errno = error.code();
         if self.open {
             self.error = Some(Box::new((error.code(), error.sqlstate().to_string(), error.message().to_string())));
         }
@@ -86,6 +98,7 @@ impl RunningEvent {
 
     /// An error that a handler has heard is none of the statement's.
     pub fn succeeded(&mut self) {
+        self.errno = 0;
         self.error = None;
     }
 }
@@ -99,9 +112,12 @@ impl Session {
 
     /// A command with the text of a statement; `line`: where it is counted, if that is known. What of the same text was before it has ended.
     pub(super) fn begin_event(&mut self, command: &'static str, text: Arc<str>, line: Option<&Arc<KeptLine>>) {
-        if self.event.open {
+        if self.event.open || self.logged.is_known() {
             self.end_event();
         }
+        self.event.work = Work::default();
+        self.event.examined.set(0);
+        self.event.errno = 0;
         if self.env.settings.profiling {
             self.env.profiles.begin(&text);
         }
@@ -111,8 +127,6 @@ impl Session {
         self.client.begin_statement(command, text, line, &self.server.statement_events);
         self.event.kind.set(line.and_then(|line| line.kind()));
         self.event.open = true;
-        self.event.work = Work::default();
-        self.event.examined.set(0);
         self.event.tables.get_mut().clear();
     }
 
@@ -133,8 +147,16 @@ impl Session {
         self.client.with_events(|events| events.identify(line));
     }
 
-    /// The command is over, and the statement with it; how long it took.
-    pub(super) fn end_event(&mut self) -> Duration {
+    /// The command is over, and the statement with it.
+    pub(super) fn end_event(&mut self) {
+        // Before the statement's event is left to others.
+        self.event.work.add(Counted::RowsExamined, self.event.examined.take());
+        let took = self.observe_end();
+        self.log_ended(took);
+    }
+
+    /// How long it took.
+    fn observe_end(&mut self) -> Duration {
         let observed = self.observed();
         if !self.env.profiles.is_idle() {
             let shows = matches!(self.event.kind.get(), Some(StatementKind::ShowProfile | StatementKind::ShowProfiles));
@@ -167,7 +189,6 @@ impl Session {
             for (used, work, rows) in noted.drain(..) {
                 events.tables.add(used, work, rows, share_ns, &server.clients().tables);
             }
-            event.work.add(Counted::RowsExamined, event.examined.get());
             event.work.add(Counted::Errors, u64::from(event.error.is_some()));
             let began_us = env.statement_time_us() as u64;
             let counted = env.diagnostics.take_counted();

@@ -42,6 +42,7 @@ impl Session {
         if let Err(error) = self.begin_logged(ast) {
             return self.fail(&error, exchange);
         }
+        self.audit_defined_tables(ast);
         let done = match ast {
             Ast::Xa(xa) => self.xa(xa, exchange),
             Ast::Commit(completion) => match self.completion(completion) {

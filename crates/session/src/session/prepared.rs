@@ -36,6 +36,7 @@ impl Session {
         let sql = self.client_text(super::query::without_end(sql));
         self.begin_event("Prepare", shown_text(&sql), None);
         self.env.begin_statement();
+        self.log_command("Prepare");
         let (prepared, shown) = self.prepared_from(&sql, Prepares::SqlOnly)?;
         let columns = match prepared.plan.as_deref() {
             Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => {
@@ -90,6 +91,7 @@ impl Session {
                 StatementKind::Prepare,
             ));
         }
+        self.log_prepared(&ast, sql, refused == Prepares::ProtocolOnly);
         let prepared = Prepared {
             open: self.server.statements.opened(sql.len())?,
             text: shown_text(sql),
@@ -157,6 +159,9 @@ impl Session {
             return self.fail(&error, exchange);
         }
         self.note_text(prepared.text.as_bytes(), prepared.kind);
+        if let Err(error) = self.log_execution(&prepared.ast, prepared.text.as_bytes(), values) {
+            return self.fail(&error, exchange);
+        }
         if !prepared.kind.is_planned() {
             if let Err(error) = self.authorize(&prepared.ast) {
                 return self.fail(&error, exchange);

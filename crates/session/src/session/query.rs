@@ -19,6 +19,7 @@ use crate::answer::{Answer, Flow, MakeWaiter};
 impl Session {
     pub(super) fn query(&mut self, sql: &[u8], answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
         let text = self.client_text(without_end(sql));
+        self.log_raw(&text);
         self.statements_of(&text, answer, park)
     }
 
@@ -70,6 +71,10 @@ impl Session {
                 rest = &[];
             }
             self.note_text(&statement_text[..consumed.min(statement_text.len())], StatementKind::of(&ast));
+            let text = &statement_text[..consumed.min(statement_text.len())];
+            if let Err(error) = self.log_query(&ast, text, more) {
+                return self.fail(&error, &mut exchange);
+            }
             if let Err(error) = self.access.count_statement(StatementKind::of(&ast)) {
                 return self.fail(&error, &mut exchange);
             }
@@ -92,7 +97,7 @@ impl Session {
             self.identified(&line);
             self.note_text(sql, StatementKind::of(&ast));
             self.client.counters.statement(StatementKind::of(&ast));
-            match self.access.may_run(&plan, &self.catalog) {
+            match self.log_query(&ast, sql, false).and_then(|()| self.access.may_run(&plan, &self.catalog)) {
                 Ok(()) => {
                     let planned =
                         Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: texts.values(), creates: None };

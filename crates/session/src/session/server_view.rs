@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{
-    AccountInfo, LogLine, ProcessInfo, ProfileInfo, ServerInfo, SessionLockInfo, Setup, StatementEvents, VariableInfo,
-    VariableScope, WarningInfo, thread_id,
+    AccountInfo, GeneralLogRow, LogLine, ProcessInfo, ProfileInfo, ServerInfo, SessionLockInfo, Setup, SlowLogRow,
+    StatementEvents, VariableInfo, VariableScope, WarningInfo, thread_id,
 };
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
@@ -90,6 +90,23 @@ impl ServerInfo for ServerView<'_> {
 
     fn log_lines(&self) -> Vec<LogLine> {
         crate::log_lines::list()
+    }
+
+    fn general_log(&self) -> Vec<Arc<GeneralLogRow>> {
+        self.server.logs.tables.general.list()
+    }
+
+    fn slow_log(&self) -> Vec<Arc<SlowLogRow>> {
+        self.server.logs.tables.slow.list()
+    }
+
+    fn empty_log_table(&self, table: &str) -> bool {
+        match table {
+            "general_log" => self.server.logs.tables.general.empty(),
+            "slow_log" => self.server.logs.tables.slow.empty(),
+            _ => return false,
+        }
+        true
     }
 
     fn profiles(&self) -> Vec<ProfileInfo> {

@@ -25,6 +25,9 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use super::Session;
 use super::execute::Done;
 use crate::binary_log_commits::GtidNext;
+use crate::clients::Client;
+use crate::log_lines;
+use crate::logs::{Wants, check_name, is_applied};
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
@@ -32,6 +35,9 @@ use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
 use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, Var, check, events_are_disabled, purged_gtids, registry};
+
+/// What the audit log tells of itself begins so.
+pub(super) const AUDIT_SETTINGS: &str = "vaquita_audit_log";
 
 /// A checked assignment.
 pub(super) enum Assignment {
@@ -121,7 +127,7 @@ impl Session {
                 self.env.tracker.state_changed(&self.env.settings.track);
             }
             Assignment::Session { def, value } => self.assign_session(def, value)?,
-            Assignment::Global(global) => global.assign(&self.server)?,
+            Assignment::Global(global) => global.assign(&self.server, &self.client)?,
             Assignment::Names(collation) => {
                 self.env.settings.set_names(collation);
                 self.charsets_changed();
@@ -259,6 +265,7 @@ impl SetRules<'_> {
                 if let Some(warning) = checked.warning {
                     self.env.push_warning(Level::Warning, warning);
                 }
+                check_name(def, &checked.value, &self.server.globals)?;
                 if def.var == Some(Var::SessionTrackSystemVariables) {
                     self.warn_of_unknown_variables(&checked.value);
                 }
@@ -369,8 +376,13 @@ impl SetRules<'_> {
 }
 
 impl Globally {
-    pub fn assign(self, server: &Server) -> Result<()> {
+    pub fn assign(self, server: &Server, client: &Client) -> Result<()> {
         let Globally { def, value, keep, default } = self;
+        let audited = def.name.starts_with(AUDIT_SETTINGS).then(|| def.show(&value));
+        let was_audited = server.logs.wants().any(Wants::AUDIT);
+        if let Some(value) = &audited {
+            server.logs.audit_setting(client, def.name, value);
+        }
         if let (GTID_PURGED, Value::Bytes(given)) = (def.name, &value) {
             // `check` has parsed it.
             let (set, is_added) = purged_gtids(given).unwrap_or_default();
@@ -390,6 +402,17 @@ impl Globally {
             server.globals.set(def, value, &server.engine)?;
             if def.var == Some(Var::EventScheduler) {
                 server.events.changed();
+            }
+            if is_applied(def) {
+                let mut applied = Ok(());
+                server.blocking(&mut || applied = server.logs.apply(&server.globals, &server.engine));
+                applied?;
+            }
+            if def.var == Some(Var::LogErrorServices) {
+                log_lines::follow(&server.globals.text(Var::LogErrorServices));
+            }
+            if let Some(value) = audited.filter(|_| !was_audited) {
+                server.logs.audit_setting(client, def.name, &value);
             }
             if def.name.starts_with("rpl_semi_sync_source_")
                 && let Some(log) = server.binary_log.get()

@@ -4,6 +4,7 @@
 //! GLB-2: `numbers` holds the integer values of variables that act, for reads without a lock.
 //! GLB-3: SET PERSIST writes `variable/NAME` to the engine's metadata in the same statement; `load` reads them all at start.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -88,6 +89,14 @@ impl Globals {
     pub fn text(&self, var: Var) -> String {
         let def = registry().of(var);
         def.show(&self.get(def))
+    }
+
+    /// Where the data lives.
+    pub fn data_dir(&self) -> PathBuf {
+        match self.get(registry().of(Var::Datadir)) {
+            Value::Bytes(dir) => PathBuf::from(String::from_utf8_lossy(&dir).into_owned()),
+            _ => PathBuf::new(),
+        }
     }
 
     #[inline]

@@ -85,6 +85,8 @@ live! {
     EventScheduler "event_scheduler" AsValue, "ON runs events when their time has come.";
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
     ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
+    GeneralLog "general_log" AsValue, "ON writes down each connection and statement.";
+    GeneralLogFile "general_log_file" AsValue, "The file of the general log; in datadir, if it has no directory.";
     GeneratedRandomPasswordLength "generated_random_password_length" AsValue, "Characters of the passwords that IDENTIFIED BY RANDOM PASSWORD makes.";
     GtidNext "gtid_next" ForSession(|s, v| s.log.next = gtid_next(word(v))), "The GTID of the session's next transaction: AUTOMATIC, ANONYMOUS, or one that is given.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory (of little memory a quarter); who would take more than a quarter of what is left gets error 1041.";
@@ -100,16 +102,27 @@ live! {
     LcTimeNames "lc_time_names" ForSession(|s, v| s.set_time_names(word(v))), "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
     LogBin "log_bin" AsValue, "ON keeps a binary log of all changes, for replicas and for point-in-time recovery.";
     LogBinTrustFunctionCreators "log_bin_trust_function_creators" AsValue, "ON makes functions that do not say what they read (1418).";
+    LogErrorServices "log_error_services" AsValue, "How the server writes its own log: with log_sink_json as JSON, otherwise as text.";
+    LogOutput "log_output" AsValue, "Where the general log and the slow log go: FILE, TABLE (mysql.general_log and mysql.slow_log), both, or NONE.";
+    LogQueriesNotUsingIndexes "log_queries_not_using_indexes" AsValue, "ON writes statements that read a whole table to the slow log, however fast they are.";
+    LogRaw "log_raw" AsValue, "ON writes statements to the general log as they came, with passwords and what cannot be read.";
+    LogSlowAdminStatements "log_slow_admin_statements" AsValue, "ON lets the slow log have ALTER TABLE, CREATE and DROP INDEX, and ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE.";
+    LogSlowExtra "log_slow_extra" AsValue, "ON adds what a statement read, sorted and sent to its entry in the slow log.";
+    LogSlowReplicaStatements "log_slow_replica_statements" AsValue, "ON lets the slow log have the statements of a source that are carried out here.";
+    LogSlowSlaveStatements "log_slow_slave_statements" AsValue, "The same as log_slow_replica_statements, under its old name.";
+    LogThrottleQueriesNotUsingIndexes "log_throttle_queries_not_using_indexes" AsValue, "Entries a minute that log_queries_not_using_indexes may make; 0 is without limit.";
+    LogTimestamps "log_timestamps" AsValue, "The zone of times in the general log and the slow log: UTC, or SYSTEM for the machine's.";
     MaxSpRecursionDepth "max_sp_recursion_depth" AsValue, "How often a procedure may be inside itself before error 1456.";
     LocalInfile "local_infile" AsValue, "ON allows LOAD DATA LOCAL.";
     LockWaitTimeout "lock_wait_timeout" ForSession(|s, v| s.metadata_lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a metadata lock before error 1205.";
-    LongQueryTime "long_query_time" ForSession(|s, v| s.slow_us = microseconds(v)), "Seconds after which a statement counts as slow.";
+    LongQueryTime "long_query_time" ForSession(|s, v| s.slow_us = microseconds(v)), "Seconds after which a statement counts as slow, and is written to the slow log.";
     MaxAllowedPacket "max_allowed_packet" ForRuns(|s, v| s.packet_bytes_max = size(v)), "Bytes of the largest packet or string; a larger packet ends the connection. Taken at login.";
     MaxConnections "max_connections" AsValue, "Connections that are served at once; one more is refused with error 1040.";
     MaxErrorCount "max_error_count" ForSession(|s, v| s.warnings_max = size(v)), "Warnings that are kept for SHOW WARNINGS.";
     MaxExecutionTime "max_execution_time" ForSession(|s, v| s.execution_ms_max = number(v)), "Milliseconds after which a SELECT ends with error 3024; 0 is without limit.";
     MaxPreparedStmtCount "max_prepared_stmt_count" AsValue, "Prepared statements of all connections; one more is error 1461.";
     MaxUserConnections "max_user_connections" AsValue, "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
+    MinExaminedRowLimit "min_examined_row_limit" ForSession(|s, v| s.slow_rows_min = number(v)), "Rows that a statement must look at to count as slow.";
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
@@ -132,9 +145,12 @@ live! {
     SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";
     SessionTrackSystemVariables "session_track_system_variables" ForSession(|s, v| s.track.set_variables(word(v))), "Variables whose changes the client is told; * for all.";
     SessionTrackTransactionInfo "session_track_transaction_info" ForSession(|s, v| s.track.transaction = TrackTransaction::of(word(v))), "Tell the client the state of its transaction, or also the statements that would begin it again.";
+    SlowQueryLog "slow_query_log" AsValue, "ON writes down statements that take longer than long_query_time.";
+    SlowQueryLogFile "slow_query_log_file" AsValue, "The file of the slow log; in datadir, if it has no directory.";
     Socket "socket" AsValue, "Unix socket; vaquita.sock in datadir by default.";
     SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
     SqlLogBin "sql_log_bin" ForSession(|s, v| s.log.on = is_on(v)), "OFF keeps the session's changes out of the binary log.";
+    SqlLogOff "sql_log_off" ForSession(|s, v| s.general_log_off = is_on(v)), "ON keeps the session's statements out of the general log.";
     RplSemiSyncReplicaEnabled "rpl_semi_sync_replica_enabled" AsValue, "ON asks sources to wait for our acks, which say that a transaction is committed here; the next connection to a source does.";
     RplSemiSyncSourceEnabled "rpl_semi_sync_source_enabled" AsValue, "ON lets commits wait until replicas have acked them.";
     RplSemiSyncSourceTimeout "rpl_semi_sync_source_timeout" AsValue, "Milliseconds after which commits wait no longer, until a replica has caught up.";
@@ -162,6 +178,14 @@ live! {
     VaquitaGoalBackgroundCpu "vaquita_goal_background_cpu" AsValue, "Percent of the cores that flushes and compactions may use.";
     VaquitaGoalMemory "vaquita_goal_memory" AsValue, "Bytes of memory that the server shall use in all; 0 is three quarters of what the machine or cgroup has.";
     VaquitaTuning "vaquita_tuning" AsValue, "ON changes settings of the storage where that makes statements cheaper; ADVISE only says what it would try; OFF leaves them as they were at the start. See vaquita.tuning_log.";
+    VaquitaAuditLog "vaquita_audit_log" AsValue, "ON writes who connects and what they do to the audit log, as JSON. Setting this and the next seven needs AUDIT_ADMIN.";
+    VaquitaAuditLogEvents "vaquita_audit_log_events" AsValue, "Classes of events that the audit log has: CONNECT, QUERY (every statement), QUERY_DDL, QUERY_DML, QUERY_DCL, TABLE.";
+    VaquitaAuditLogExcludeAccounts "vaquita_audit_log_exclude_accounts" AsValue, "Users whose events the audit log does not have, separated by commas: user or user@host.";
+    VaquitaAuditLogFile "vaquita_audit_log_file" AsValue, "The file of the audit log; in datadir, if it has no directory.";
+    VaquitaAuditLogIncludeAccounts "vaquita_audit_log_include_accounts" AsValue, "If not empty, the users whose events alone the audit log has.";
+    VaquitaAuditLogOnFailure "vaquita_audit_log_on_failure" AsValue, "What becomes of statements while the audit log cannot be written: LOSE runs them without a trace, REFUSE fails them with error 3164, but for those who have AUDIT_ADMIN.";
+    VaquitaAuditLogRotateSize "vaquita_audit_log_rotate_size" AsValue, "Bytes at which the audit log's file is renamed and another begins; 0 is never.";
+    VaquitaAuditLogRotations "vaquita_audit_log_rotations" AsValue, "Renamed files of the audit log that are kept.";
     VaquitaBackupInterval "vaquita_backup_interval" AsValue, "Seconds between two backups that the server takes by itself.";
     VaquitaBackupKeep "vaquita_backup_keep" AsValue, "Backups of this server that are kept when it takes a new one; 0 keeps all.";
     VaquitaBackupKeyFile "vaquita_backup_key_file" AsValue, "The file with the key that the server's own backups are encrypted with; empty for none.";
@@ -256,6 +280,8 @@ external_user\tS\tString\tR\t\t\t1\t\\N\t
 relay_log\tG\tString\tR\t\t\t1\t\t
 relay_log_basename\tG\tString\tR\t\t\t1\t\t
 relay_log_index\tG\tString\tR\t\t\t1\t\t
+general_log_file\tG\tString\tD\t\t\t1\tgeneral.log\t
+slow_query_log_file\tG\tString\tD\t\t\t1\tslow.log\t
 log_error\tG\tString\tR\t\t\t1\tstderr\t
 timestamp\tS\tNumeric\tD\t0\t\t1\t0\t
 max_join_size\tB\tInteger\tD\t1\t18446744073709551615\t1\t18446744073709551615\t
@@ -271,6 +297,14 @@ rpl_semi_sync_source_trace_level\tG\tInteger\tD\t0\t18446744073709551615\t1\t32\
 rpl_semi_sync_source_wait_for_replica_count\tG\tInteger\tD\t1\t65535\t1\t1\t
 rpl_semi_sync_source_wait_no_replica\tG\tBoolean\tD\t\t\t1\tON\t
 rpl_semi_sync_source_wait_point\tG\tEnumeration\tD\t\t\t1\tAFTER_SYNC\tAFTER_SYNC|AFTER_COMMIT
+vaquita_audit_log\tG\tBoolean\tD\t\t\t1\tOFF\t
+vaquita_audit_log_events\tG\tSet\tD\t\t\t1\tCONNECT,QUERY_DDL,QUERY_DCL\tCONNECT|QUERY|QUERY_DDL|QUERY_DML|QUERY_DCL|TABLE
+vaquita_audit_log_exclude_accounts\tG\tString\tD\t\t\t1\t\t
+vaquita_audit_log_file\tG\tString\tD\t\t\t1\taudit.log\t
+vaquita_audit_log_include_accounts\tG\tString\tD\t\t\t1\t\t
+vaquita_audit_log_on_failure\tG\tEnumeration\tD\t\t\t1\tLOSE\tLOSE|REFUSE
+vaquita_audit_log_rotate_size\tG\tInteger\tD\t0\t9223372036854775807\t1\t104857600\t
+vaquita_audit_log_rotations\tG\tInteger\tD\t0\t999\t1\t9\t
 vaquita_backup_interval\tG\tInteger\tD\t1\t31536000\t1\t86400\t
 vaquita_backup_keep\tG\tInteger\tD\t0\t100000\t1\t7\t
 vaquita_backup_key_file\tG\tString\tD\t\t\t1\t\t

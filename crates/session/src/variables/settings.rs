@@ -46,6 +46,10 @@ pub struct Settings {
     pub track: Track,
     /// `long_query_time`, in microseconds.
     pub slow_us: u64,
+    /// `min_examined_row_limit`.
+    pub slow_rows_min: u64,
+    /// `sql_log_off`.
+    pub general_log_off: bool,
     pub completion: Completion,
     pub explain_format: String,
     pub profiling: bool,
@@ -181,6 +185,8 @@ impl Settings {
             timestamp_us: None,
             track: Track::default(),
             slow_us: u64::MAX,
+            slow_rows_min: 0,
+            general_log_off: false,
             completion: Completion::NoChain,
             explain_format: String::new(),
             profiling: false,

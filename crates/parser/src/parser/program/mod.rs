@@ -256,7 +256,7 @@ impl Parser<'_> {
         let start = self.start();
         let statement = self.statement()?;
         refuse_in_program(&statement, self.builder()?.host())?;
-        let text = StatementKind::of(&statement).facts().changes_shared_schema.then(|| self.text_since(start).into_boxed_str());
+        let text = Some(self.text_since(start).into_boxed_str());
         let at = self.emit(Instruction::Run(Box::new(statement)))?;
         if let Some(step) = self.builder()?.program.steps.get_mut(at) {
             step.text = text;

@@ -164,6 +164,8 @@ impl Commands {
         session.command(|session| {
             match command {
                 Command::Quit => {
+                    session.log_command("Quit");
+                    session.log_argument("Quit", b"");
                     session.quit();
                     return Flow::Close;
                 }
@@ -176,6 +178,7 @@ impl Commands {
                     Err(error) => session.error(&error, out),
                 },
                 Command::SendLongData { statement_id, parameter, data } => {
+                    session.log_command("Long Data");
                     let bytes_max = session.long_data_bytes_max();
                     if let Some(statement) = statements.get_mut(&statement_id) {
                         // It has no answer; the next execution reports what is missing.
@@ -183,46 +186,65 @@ impl Commands {
                     }
                 }
                 Command::CloseStatement { statement_id } => {
+                    session.log_command("Close stmt");
+                    session.log_argument("Close stmt", b"");
                     statements.remove(&statement_id);
                     session.close_statement(statement_id);
                 }
                 Command::ResetStatement { statement_id } => {
+                    session.log_command("Reset stmt");
+                    session.log_argument("Reset stmt", b"");
                     if let Some(statement) = statements.get_mut(&statement_id) {
                         statement.params.clear_long_data();
                     }
                     let reset = session.reset_statement(statement_id);
                     session.answer(reset, out);
                 }
-                Command::Fetch { statement_id, rows_max } => session.fetch(statement_id, rows_max, out),
+                Command::Fetch { statement_id, rows_max } => {
+                    session.log_command("Fetch");
+                    session.fetch(statement_id, rows_max, out);
+                }
                 Command::Ping => {
+                    session.log_command("Ping");
                     session.count(Counter::AdminCommands, 1);
                     session.ok(out);
                 }
                 Command::InitDb { database } => {
+                    session.log_command("Init DB");
                     let used = session.use_database(&String::from_utf8_lossy(database));
+                    if used.is_ok() {
+                        session.log_argument("Init DB", database);
+                    }
                     session.answer(used, out);
                 }
                 Command::FieldList { table, wildcard } => {
+                    session.log_command("Field List");
+                    session.log_argument("Field List", &[table, b" ", wildcard].concat());
                     if let Err(error) = put_fields(session, table, wildcard, out) {
                         session.error(&error, out);
                     }
                 }
                 Command::Statistics => {
+                    session.log_command("Statistics");
+                    session.log_argument("Statistics", b"");
                     session.count(Counter::AdminCommands, 1);
                     let text = session.statistics();
                     out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
                 }
                 Command::ProcessKill { connection_id } => {
+                    session.log_command("Kill");
                     let killed = session.kill(u64::from(connection_id), false);
                     session.answer(killed, out);
                 }
                 Command::SetMultiStatements(on) => {
+                    session.log_command("Set option");
                     *caps = if on { *caps | client::MULTI_STATEMENTS } else { *caps & !client::MULTI_STATEMENTS };
                     session.set_multi_statements(on);
                     let flags = status_flags(session.status());
                     out.writer.packet(|buffer| put_eof(buffer, flags, 0));
                 }
                 Command::ResetConnection => {
+                    session.log_command("Reset Connection");
                     session.reset();
                     statements.clear();
                     session.ok(out);

@@ -191,6 +191,9 @@ impl Front {
             return;
         }
         let client = Arc::new(Client::new(id, host.clone(), peer.map(|address| address.port())));
+        if let Some(address) = peer {
+            let _ = client.ip.set(address.ip().to_string());
+        }
         let login =
             Login::new(nonce, offered, host, peer.map(|address| address.ip()), peer_uid, matches!(origin, Origin::Admin(_)));
         let connection = Arc::new(Connection::new(self.clone(), transport, login, out.seq(), client.clone()));

@@ -28,6 +28,7 @@ use super::front::Front;
 use super::transport::Transport;
 use vaquita_session::accounts::AccountRecord;
 use vaquita_session::clients::Client;
+use vaquita_session::logs::connections::LoggedLogin;
 use vaquita_session::session::Session;
 use vaquita_session::variables::Var;
 
@@ -67,6 +68,8 @@ struct Attempt {
     charset: u8,
     zstd_level: u8,
     attributes: Vec<(String, String)>,
+    /// How logs name it.
+    command: &'static str,
 }
 
 pub enum LoginStep {
@@ -108,6 +111,7 @@ impl Login {
         let secure = transport.tls().is_some() || origin.peer_uid.is_some();
         let mut login = Login { nonce: nonce_from_random(random), origin: origin.clone(), state: State::Hello };
         let mut attempt = login.attempt(front, change.user, secure);
+        attempt.command = "Change user";
         attempt.database = Some(text(change.database));
         attempt.caps = caps;
         attempt.charset = change.charset.map_or(0, |charset| charset.to_le_bytes()[0]);
@@ -135,6 +139,7 @@ impl Login {
             charset: 0,
             zstd_level: 0,
             attributes: Vec::new(),
+            command: "Connect",
         })
     }
 
@@ -196,6 +201,7 @@ impl Login {
         mut step: Step,
         out: &mut PacketWriter,
     ) -> LoginStep {
+        let origin = &self.origin;
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
         loop {
             step = match step {
@@ -224,11 +230,15 @@ impl Login {
                             front.server.accounts().failed_login(account);
                         }
                         if let Some(days_left) = front.server.accounts().blocked(account) {
-                            return refuse(out, &blocked(account, &attempt.user, &self.origin.host, days_left));
+                            let error = blocked(account, &attempt.user, &origin.host, days_left);
+                            attempt.log(front, client, origin, transport, Some(&error));
+                            return refuse(out, &error);
                         }
                     }
                     let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
-                    return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
+                    let error = Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &origin.host, &using]);
+                    attempt.log(front, client, origin, transport, Some(&error));
+                    return refuse(out, &error);
                 }
                 Step::Accept(accepted) => {
                     let Some(account) = attempt.account.take() else { return LoginStep::Refused };
@@ -238,7 +248,15 @@ impl Login {
                     if let Some(prelude) = accepted.prelude {
                         out.packet(|buffer| buffer.extend_from_slice(&prelude));
                     }
-                    return self.accept(front, client, transport, account, out);
+                    return match self.accept(front, client, transport, account, out) {
+                        Ok(done) => done,
+                        Err(error) => {
+                            if let State::Authenticating(attempt) = &self.state {
+                                attempt.log(front, client, &self.origin, transport, Some(&error));
+                            }
+                            refuse(out, &error)
+                        }
+                    };
                 }
             };
         }
@@ -251,54 +269,55 @@ impl Login {
         transport: &Transport,
         account: Arc<AccountRecord>,
         out: &mut PacketWriter,
-    ) -> LoginStep {
-        let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
+    ) -> Result<LoginStep, Error> {
+        let origin = &self.origin;
+        let State::Authenticating(attempt) = &mut self.state else { return Ok(LoginStep::Refused) };
+        attempt.account = Some(account.clone());
         if let Some(days_left) = front.server.accounts().blocked(&account) {
-            return refuse(out, &blocked(&account, &attempt.user, &self.origin.host, days_left));
+            return Err(blocked(&account, &attempt.user, &origin.host, days_left));
         }
         front.server.accounts().clear_failures(&account);
         if account.locked {
             let error = Error::with_message(
                 &vaquita_types::errno::ER_ACCOUNT_HAS_BEEN_LOCKED,
-                format!("Access denied for user '{}'@'{}'. Account is locked.", attempt.user, self.origin.host),
+                format!("Access denied for user '{}'@'{}'. Account is locked.", attempt.user, origin.host),
             );
-            return refuse(out, &error);
+            return Err(error);
         }
         if !account.require.is_met(transport.tls().map(super::tls::peer).as_ref()) {
             let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
-            return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
+            return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &origin.host, &using]));
         }
         let sandbox = attempt.caps & client::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
         if account.password_is_due() && !sandbox {
-            return refuse(out, &Error::new(&ER_MUST_CHANGE_PASSWORD_LOGIN, &[]));
+            return Err(Error::new(&ER_MUST_CHANGE_PASSWORD_LOGIN, &[]));
         }
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
         let limit = front.server.globals.number(Var::MaxUserConnections);
         if let Err(error) =
             front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))
         {
-            return refuse(out, &error);
+            return Err(error);
         }
         let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
         let mut session = Session::new(front.server.clone(), client.clone(), account, options, charset);
-        if self.origin.administrative {
+        if origin.administrative {
             if !session.may_use_the_admin_address() {
-                return refuse(out, &Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SERVICE_CONNECTION_ADMIN"]));
+                return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SERVICE_CONNECTION_ADMIN"]));
             }
         } else if front.is_full() && !session.may_take_the_last_connection() {
-            return refuse(out, &Error::new(&ER_CON_COUNT_ERROR, &[]));
+            return Err(Error::new(&ER_CON_COUNT_ERROR, &[]));
         }
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
             let (version, cipher) = super::tls::names(tls);
             session.set_tls(version, &cipher);
         }
-        if let Some(database) = attempt.database.take().filter(|name| !name.is_empty())
-            && let Err(error) = session.use_database(&database)
-        {
-            let error = if error.is(&ER_BAD_DB_ERROR) { Error::new(&ER_BAD_DB_ERROR, &[&database]) } else { error };
-            return refuse(out, &error);
+        if let Some(database) = attempt.database.as_ref().filter(|name| !name.is_empty()) {
+            let used = session.use_database(database);
+            used.map_err(|error| if error.is(&ER_BAD_DB_ERROR) { Error::new(&ER_BAD_DB_ERROR, &[database]) } else { error })?;
         }
+        attempt.log(front, client, origin, transport, None);
         let commands = Commands::new(session, attempt.caps);
         commands.put_login_ok(out);
         let algorithm = match attempt.caps {
@@ -308,7 +327,28 @@ impl Login {
             }
             _ => None,
         };
-        LoginStep::Done(Box::new(commands), algorithm)
+        Ok(LoginStep::Done(Box::new(commands), algorithm))
+    }
+}
+
+impl Attempt {
+    /// Logs how it has ended.
+    fn log(&self, front: &Front, client: &Client, origin: &Origin, transport: &Transport, error: Option<&Error>) {
+        let transport = match (transport.tls().is_some(), origin.peer_uid.is_some()) {
+            (true, _) => "SSL/TLS",
+            (_, true) => "Socket",
+            _ => "TCP/IP",
+        };
+        let login = LoggedLogin {
+            command: self.command,
+            user: &self.user,
+            account: self.account.as_ref().map(|account| (&*account.user, &*account.host)),
+            database: self.database.as_deref().unwrap_or_default(),
+            transport,
+            error,
+            is_denied: error.is_some_and(|error| !error.is(&ER_BAD_DB_ERROR)),
+        };
+        front.server.logs.login(client, &login);
     }
 }
 

@@ -218,6 +218,10 @@ impl Answer for Output<'_> {
         self.rows.count
     }
 
+    fn bytes_held(&self) -> u64 {
+        self.writer.len() as u64
+    }
+
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {
         self.rows.cursor.take()
     }

@@ -41,6 +41,14 @@ impl Answer for ProgramAnswer<'_> {
         self.client.rows(ResultForm { status: Status { more_results: true, ..form.status }, ..form })
     }
 
+    fn rows_sent(&self) -> u64 {
+        self.client.rows_sent()
+    }
+
+    fn bytes_held(&self) -> u64 {
+        self.client.bytes_held()
+    }
+
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {
         self.client.take_cursor()
     }

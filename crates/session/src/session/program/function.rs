@@ -36,6 +36,7 @@ use super::super::admission::refuse_by_read_only;
 use super::super::lock_tables::admit_inner_plan;
 use super::super::planning::{bind_in, refuse_hints};
 use super::super::server_view::ServerView;
+use super::super::statement_logs::log_in_function;
 use super::answer::CursorRows;
 use super::call::{arguments, take_arguments};
 use super::conditions;
@@ -508,6 +509,8 @@ impl Host for FunctionHost<'_> {
         self.view.client.counters.statement(StatementKind::of(ast));
         // A procedure may have what no function can be created with.
         vaquita_parser::refuse_in_function(ast, Caller::host(self.view.caller))?;
+        let text = frame.routine.ast.program.steps.get(at).and_then(|step| step.text.as_deref());
+        log_in_function(self.view.server, self.view.client, self.view.env, text);
         match ast {
             Ast::Call { .. } => return self.call_procedure(frame, at, ast),
             Ast::Signal(signal) => return conditions::signal(self, signal, Some(frame)),

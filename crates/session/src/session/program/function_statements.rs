@@ -112,7 +112,7 @@ impl FunctionHost<'_> {
                 }
                 Ok(())
             }
-            Assignment::Global(global) => global.assign(self.view.server),
+            Assignment::Global(global) => global.assign(self.view.server, self.view.client),
             Assignment::Names(collation) => {
                 let mut all = self.outside.settings.all(env).clone();
                 all.set_names(collation);
