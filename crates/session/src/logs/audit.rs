@@ -8,6 +8,8 @@
 //! `vaquita_audit_log_events` names the classes of events that are written, by the names that MariaDB's `server_audit` has for them. What changes the
 //! audit log's own settings is written whatever they say (AUDIT).
 
+use std::io::Write as _;
+
 use parking_lot::RwLock;
 use vaquita_parser::StatementKind;
 use vaquita_parser::statement_kind::Class;
@@ -213,7 +215,12 @@ fn put_event(out: &mut Vec<u8>, who: &Who<'_>, what: &What<'_>, at_us: u64) {
     put_member(out, "host", who.host);
     put_member(out, "ip", who.ip);
     if let Some((user, host)) = who.account {
-        put_member(out, "account", &format!("{user}@{host}"));
+        put_name(out, "account");
+        out.push(b'"');
+        put_json_text(out, user);
+        out.push(b'@');
+        put_json_text(out, host);
+        out.push(b'"');
     }
     if let Some(database) = who.database {
         put_member(out, "database", database);
@@ -245,30 +252,45 @@ fn put_event(out: &mut Vec<u8>, who: &Who<'_>, what: &What<'_>, at_us: u64) {
 }
 
 fn put_number(out: &mut Vec<u8>, name: &str, number: u64) {
-    out.extend_from_slice(format!(",\"{name}\":{number}").as_bytes());
+    put_name(out, name);
+    let _ = write!(out, "{number}");
 }
 
 fn put_member(out: &mut Vec<u8>, name: &str, text: &str) {
+    put_name(out, name);
+    put_json_string(out, text);
+}
+
+fn put_name(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
-    put_json_string(out, text);
 }
 
 /// A string of RFC 8259.
 pub fn put_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    for byte in text.bytes() {
+    put_json_text(out, text);
+    out.push(b'"');
+}
+
+/// The inside of a string.
+fn put_json_text(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    while let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7F)) {
+        let (before, behind) = rest.split_at(plain);
+        out.extend_from_slice(before);
+        let Some((byte, behind)) = behind.split_first() else { break };
         match byte {
-            b'"' | b'\\' => out.extend([b'\\', byte]),
+            b'"' | b'\\' => out.extend([b'\\', *byte]),
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
-            0..0x20 | 0x7F => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
+            _ => drop(write!(out, "\\u{byte:04x}")),
         }
+        rest = behind;
     }
-    out.push(b'"');
+    out.extend_from_slice(rest);
 }
 
 #[cfg(test)]

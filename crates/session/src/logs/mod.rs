@@ -240,6 +240,9 @@ impl Logs {
         self.audit.configure(globals);
         let (general, slow) = (globals.is_on(Var::GeneralLog), globals.is_on(Var::SlowQueryLog));
         let audited = globals.is_on(Var::VaquitaAuditLog);
+        if !slow {
+            self.throttle.reset();
+        }
         // Its old name has the same value, which is no number of its own.
         let of_replicas = globals.text(Var::LogSlowReplicaStatements) == "ON";
         let wants = Wants::default()

@@ -31,6 +31,12 @@ pub struct Suppressed {
 }
 
 impl Throttle {
+    /// What was left out is not told any more.
+    pub fn reset(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
+        *self.window.lock() = Window::default();
+    }
+
     /// A statement has ended at `now_us` that may be logged; `is_counted`: because it uses no index. Whether it is left out, and what was left out in a
     /// window that is over.
     pub fn pass(&self, rate: u64, now_us: u64, is_counted: bool, (took_us, lock_us): (u64, u64)) -> (bool, Option<Suppressed>) {

@@ -239,16 +239,11 @@ impl Session {
             self.log_slow(wants, took_us, is_logged, without_index);
         }
         if wants.any(Wants::AUDIT) && !self.logged.is_command {
-            let logged = std::mem::take(&mut self.logged);
             let errno = self.event.errno();
-            let StatementLog { number, kind, command, .. } = logged;
-            let text = &logged.text[..];
-            let identity = logged.identity.clone().unwrap_or_else(|| Arc::new(Identity::of(&self.client)));
-            let mut entry = Vec::new();
-            let database = self.env.settings.plan.current_database.as_deref();
-            let what = What::Statement { number, kind, command, errno, text, took_us };
-            self.server.logs.audit(&mut entry, &identity.who(self.client.id, database), &what);
-            self.logged = StatementLog { identity: Some(identity), ..logged };
+            let text = std::mem::take(&mut self.logged.text);
+            let StatementLog { number, kind, command, .. } = self.logged;
+            self.audit(&What::Statement { number, kind, command, errno, text: &text, took_us });
+            self.logged.text = text;
         }
         self.logged.text.shrink_to(KEPT_BYTES_MAX);
     }
