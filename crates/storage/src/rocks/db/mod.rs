@@ -21,6 +21,8 @@
 //!   if files were ingested meanwhile (`ingestions`).
 
 mod checkpoint;
+#[cfg(test)]
+mod delete_tests;
 mod ingest;
 #[cfg(test)]
 mod ingest_tests;
@@ -454,7 +456,8 @@ impl Db {
         Ok(())
     }
 
-    /// Drops the files of a family that lie within `[lower, upper)` and hides the rest.
+    /// Drops the files of a family that lie within `[lower, upper)` and hides the rest. RocksDB also drops a file that ends with the limit that it is
+    /// given, which is therefore below `upper`: a file may have that key alone.
     pub fn delete_range(&self, family: Family, lower: &[u8], upper: &[u8]) -> Result<()> {
         let family = self.handle(family);
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
@@ -467,10 +470,13 @@ impl Db {
         });
         deleted?;
         let _beside_others = self.writes.read();
+        let last = below(upper);
         // SAFETY: the pointers are valid for the calls.
         unsafe {
             kill_point("reclaim.tombstone");
-            checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, family, from, from_len, to, to_len, err))?;
+            checked(|err| {
+                ffi::rocksdb_delete_file_in_range_cf(self.db, family, from, from_len, last.as_ptr().cast(), last.len(), err)
+            })?;
             kill_point("reclaim.files-deleted");
             checked(|err| ffi::rocksdb_suggest_compact_range_cf(self.db, family, from, from_len, to, to_len, err))
         }
@@ -914,9 +920,28 @@ fn new_memtable_steps() -> u64 {
     now.saturating_sub(SEEN.replace(now))
 }
 
+/// A key below `key`, above almost all that are.
+fn below(key: &[u8]) -> Vec<u8> {
+    // More bytes than keys have behind what they share with the end of a range of theirs.
+    const LAST: [u8; 16] = [0xFF; 16];
+    match key.split_last() {
+        Some((0, rest)) => rest.to_vec(),
+        Some((last, rest)) => [rest, &[last - 1], &LAST].concat(),
+        None => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::RocksError;
+    use super::{RocksError, below};
+
+    #[test]
+    fn what_is_below_a_key() {
+        assert_eq!(below(&[1, 0]), [1]);
+        assert_eq!(below(&[1, 7])[..4], [1, 6, 0xFF, 0xFF]);
+        assert!(below(&[1, 7])[..] > [1, 6, 0xFF, 1][..] && below(&[1, 7])[..] < [1, 7][..]);
+        assert_eq!(below(&[]), []);
+    }
 
     #[test]
     fn only_appends_to_logs_and_tables_may_be_refused() {
