@@ -1,7 +1,7 @@
 # make run    installs what is missing, builds, starts the server on 127.0.0.1:3306 with data in ./data
 # make test   everything that CI runs
 # make bench  compares with MySQL and MariaDB (see docs/benchmarks)
-# make package  a .deb, an .rpm, a tarball and an SBOM in $(CARGO_TARGET_DIR)/package; make install  puts the same under PREFIX (see docs/install.md)
+# make package  a .deb, an .rpm, a tarball and an SBOM in $(CARGO_TARGET_DIR)/package; make install  puts the same under PREFIX (see docs/manual/src/install.md)
 
 SHELL := /bin/bash
 DATA ?= ./data

@@ -237,7 +237,7 @@ impl<'f> Tuner<'f> {
         *self.settings.of_mut(Setting::Caches) = bounds(
             caches,
             CACHES_MIN,
-            caches + free.saturating_sub(unfilled),
+            (caches + free.saturating_sub(unfilled)).min(most),
             is_full && self.front.server.engine.cache_bytes() > 0,
         );
         let highest = (caches / WRITE_BUFFER_SHARE).clamp(WRITE_BUFFER_MIN, WRITE_BUFFER_MAX);
