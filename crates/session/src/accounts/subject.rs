@@ -386,7 +386,7 @@ impl Subject<'_> {
     }
 
     fn set(&self, item: &SetItem) -> Result<()> {
-        if let SetItem::SysVar { name, .. } = item
+        if let SetItem::SysVar { name, scope: VarScope::Global | VarScope::Persist | VarScope::PersistOnly, .. } = item
             && name.to_ascii_lowercase().starts_with("vaquita_audit_log")
         {
             // Who administers the server is not thereby above its audit.

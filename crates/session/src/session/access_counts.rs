@@ -42,7 +42,8 @@ impl Session {
     /// How a query finds its rows.
     pub(super) fn note_access(&mut self, plan: &Plan) {
         let Plan::Query(query) = plan else {
-            self.event.add(Counted::NoIndexUsed, u64::from(changes_without_index(plan)));
+            // MySQL's slow log knows of these, its statement events do not.
+            self.event.scans |= changes_without_index(plan);
             return;
         };
         let (counters, event) = (&self.client.counters, &mut self.event);

@@ -33,6 +33,8 @@ pub(super) struct RunningEvent {
     error: Option<Box<Failure>>,
     /// Its number; 0 if there is none.
     errno: u16,
+    /// It finds the rows that it changes by a look at all of a table.
+    pub scans: bool,
     work: Work,
     examined: Cell<u64>,
     /// Rows of tables.
@@ -118,6 +120,7 @@ impl Session {
         self.event.work = Work::default();
         self.event.examined.set(0);
         self.event.errno = 0;
+        self.event.scans = false;
         if self.env.settings.profiling {
             self.env.profiles.begin(&text);
         }

@@ -224,7 +224,8 @@ impl Session {
     fn log_wanted(&mut self, wants: Wants, took_us: u64, is_slow: bool) {
         let settings = &self.env.settings;
         let work = *self.event.work();
-        let without_index = wants.any(Wants::WITHOUT_INDEX) && work.get(Counted::NoIndexUsed) > 0;
+        let scans = self.event.scans || work.get(Counted::NoIndexUsed) > 0;
+        let without_index = wants.any(Wants::WITHOUT_INDEX) && scans;
         let is_read = self.event.errno() != ER_PARSE_ERROR.code;
         let is_logged = is_read && (is_slow || without_index) && work.get(Counted::RowsExamined) >= settings.slow_rows_min;
         if is_logged {
