@@ -3,11 +3,13 @@
 //! `rows` gives one row per table in the order of reading, with MySQL's columns; `tree` one line per node. The
 //! figures are the planner's estimates. Nothing is executed here.
 
+mod shape;
 pub(crate) mod text;
 mod tree;
 
 use std::fmt::Write;
 
+pub use shape::shape;
 pub use tree::{tree, tree_with};
 
 use crate::expr::{Expr, ExprKind};

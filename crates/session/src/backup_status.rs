@@ -37,7 +37,7 @@ impl BackupStatus {
     }
 
     /// Of the newest backup.
-    fn age_s(&self, now_us: u64) -> Option<u64> {
+    pub fn age_s(&self, now_us: u64) -> Option<u64> {
         let last_us = self.last_us.load(Ordering::Relaxed);
         (last_us > 0).then(|| now_us.saturating_sub(last_us) / 1_000_000)
     }

@@ -5,6 +5,7 @@
 //!   statement's.
 //! * EVENTS-3: what a connection keeps of texts is no longer than `performance_schema_max_sql_text_length`.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,6 +96,8 @@ pub struct Ending<'a> {
     /// In microseconds since 1970.
     pub began_us: u64,
     pub work: &'a Work,
+    /// The shape of its plan.
+    pub plan: Option<NonZeroU64>,
     pub error: Option<Box<Failure>>,
     pub observed: Observed,
     /// Its instrument is on.
@@ -140,10 +143,15 @@ impl ConnectionEvents {
         }
     }
 
+    /// Where what runs is counted.
+    pub fn running_line(&mut self) -> Option<Arc<KeptLine>> {
+        self.running().and_then(|event| event.stats.clone())
+    }
+
     pub fn end(&mut self, ending: Ending<'_>, all: &StatementEvents) {
         let number = self.number;
         let Some(event) = self.events.get_mut(self.statements % EVENTS) else { return };
-        let Ending { connection_id, took, began_us, work, error, observed, is_counted } = ending;
+        let Ending { connection_id, took, began_us, work, plan, error, observed, is_counted } = ending;
         let wait_ns = took.as_nanos() as u64;
         event.work = *work;
         event.error = error;
@@ -163,7 +171,7 @@ impl ConnectionEvents {
         let bucket = Bucket::of(wait_ns);
         self.sums.kind(stats.kind()).add(wait_ns, bucket, work);
         if observed.has(Observed::DIGESTS) {
-            all.count(stats, &Ended { connection_id, text: event.text.as_ref(), wait_ns, bucket, began_us, work });
+            all.count(stats, &Ended { connection_id, text: event.text.as_ref(), wait_ns, bucket, began_us, work, plan });
         }
     }
 

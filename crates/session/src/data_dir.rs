@@ -16,6 +16,8 @@ pub const INITIALIZED: &str = "initialized";
 /// A file that says that the data is a copy of another server's: the next start makes a new UUID. Two servers of one UUID would give the same GTID to
 /// different transactions.
 pub const NEW_IDENTITY: &str = "new-identity";
+/// What the metrics were in the last weeks: no part of the database, and of no copy.
+pub const HISTORY: &str = "history";
 /// Copies that clients are fetching, each in a directory of its own; emptied by each start.
 pub const COPIES: &str = "copies";
 

@@ -65,6 +65,7 @@ pub use base::kill_points::kill_point;
 pub use base::memory::{Shares as MemoryShares, goal_bytes, memory_bytes, set_goal_bytes, shares as memory_shares};
 pub use base::options::{EngineOptions, FlushMode, Tuning};
 pub use base::{helpers, kill_points};
+pub use cache::uses::CacheUses;
 pub use catalog::foreign_keys::{self, KeyRules};
 pub use catalog::key_text::KeyColumn;
 pub use catalog::statistics::{IndexStatistics, TableStatistics};

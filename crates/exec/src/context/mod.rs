@@ -62,7 +62,7 @@ pub use calls::{CALLS, Call, Calls};
 pub(crate) use setup::is_yes;
 pub use setup::{Observed, SETUP_ROWS_MAX, Setup, SetupRows};
 pub use statement_events::{
-    Bucket, Counted, DigestInfo, Forget, Histogram, StatementDigest, StatementEvent, StatementEvents, StatementSample,
+    Bucket, Counted, DigestInfo, Forget, Histogram, PlanInfo, StatementDigest, StatementEvent, StatementEvents, StatementSample,
     StatementSums, Work, bucket_bounds,
 };
 pub use table_uses::{ROW_WORKS, RowWork, TableSums, TableUse};

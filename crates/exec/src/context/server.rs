@@ -194,6 +194,8 @@ pub struct VariableInfo {
     pub source: &'static str,
     /// What SET PERSIST stored.
     pub persisted: Option<String>,
+    /// When somebody set the global value, in microseconds since 1970, and their user and host.
+    pub set_by: Option<(u64, String, String)>,
 }
 
 pub trait ServerInfo {

@@ -13,6 +13,8 @@ use super::transaction_events::{OwnedSums, Sums, TransactionEvent};
 pub trait StatementEvents {
     /// The lines of digests, the oldest first; before them one for the statements that found no place.
     fn digests(&self) -> Vec<DigestInfo>;
+    /// The plans by which statements of digests ran, in the order of these.
+    fn plans(&self) -> Vec<PlanInfo>;
     /// Sums of the server.
     fn all(&self) -> Sums;
     /// Of each connection.
@@ -233,6 +235,21 @@ pub struct DigestInfo {
     pub first_seen_us: u64,
     pub last_seen_us: u64,
     pub sample: Option<StatementSample>,
+}
+
+/// Statements of a digest that ran by plans of one shape.
+#[derive(Clone, Debug)]
+pub struct PlanInfo {
+    pub digest: StatementDigest,
+    pub shape: u64,
+    pub count: u64,
+    pub wait_ns: u64,
+    pub wait_ns_max: u64,
+    /// Microseconds since 1970.
+    pub first_seen_us: u64,
+    pub last_seen_us: u64,
+    /// As EXPLAIN FORMAT=TREE shows the first of them, if it is still known.
+    pub text: Option<Arc<str>>,
 }
 
 /// A statement without its literals.

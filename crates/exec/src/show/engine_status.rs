@@ -38,6 +38,7 @@ fn status_text(cx: &ShowContext<'_>) -> String {
     deadlock(&mut text, cx, &mut names);
     transactions(&mut text, cx, &mut names);
     locks(&mut text, cx);
+    operations(&mut text, cx);
     commits(&mut text, cx);
     storage(&mut text, cx);
     text.push_str("----------------------------\nEND OF INNODB MONITOR OUTPUT\n============================\n");
@@ -161,6 +162,15 @@ fn locks(text: &mut String, cx: &ShowContext<'_>) {
     let _ = writeln!(text, "{} deadlocks, {} timeouts", stats.deadlocks, stats.timeouts);
 }
 
+/// In MySQL's words, by which mysqld_exporter finds the numbers.
+fn operations(text: &mut String, cx: &ShowContext<'_>) {
+    heading(text, "ROW OPERATIONS");
+    let running = cx.statement.server.processes().iter().filter(|process| process.info.is_some()).count();
+    let snapshots = cx.statement.store.property("rocksdb.num-snapshots").unwrap_or_default();
+    let _ = writeln!(text, "{running} queries inside InnoDB, 0 queries in queue");
+    let _ = writeln!(text, "{snapshots} read views open inside InnoDB");
+}
+
 fn commits(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "COMMITS");
     let (groups, transactions) = cx.statement.store.commit_counts();
@@ -172,6 +182,7 @@ const PROPERTIES: &[(&str, &str)] = &[
     ("rocksdb.estimate-num-keys", "keys, estimated"),
     ("rocksdb.total-sst-files-size", "bytes in files"),
     ("rocksdb.live-sst-files-size", "bytes in files of the current version"),
+    ("rocksdb.estimate-live-data-size", "bytes of live data, estimated"),
     ("rocksdb.cur-size-all-mem-tables", "bytes in memtables"),
     ("rocksdb.block-cache-capacity", "bytes of block cache"),
     ("rocksdb.block-cache-usage", "bytes in block cache"),

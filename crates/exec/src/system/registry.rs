@@ -178,6 +178,8 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.variables_by_thread", variables::by_thread),
     ("performance_schema.variables_info", variables::info),
     ("performance_schema.variables_metadata", variables::metadata),
+    ("performance_schema.vaquita_deadlocks", transactions::deadlocks),
+    ("performance_schema.vaquita_statement_plans", statements::plans),
     ("vaquita.machine", |cx| told::rows(cx, "vaquita", "machine")),
     ("vaquita.tuning", |cx| told::rows(cx, "vaquita", "tuning")),
     ("vaquita.tuning_log", |cx| told::rows(cx, "vaquita", "tuning_log")),

@@ -5,7 +5,9 @@ use vaquita_types::{Result, Value};
 
 use super::row::{NULL, cell, row};
 use super::{Row, SystemContext, setup};
-use crate::context::{Forget, Histogram, ServerInfo, StatementEvent, StatementEvents, StatementSums, bucket_bounds, thread_id};
+use crate::context::{
+    Forget, Histogram, PlanInfo, ServerInfo, StatementEvent, StatementEvents, StatementSums, bucket_bounds, thread_id,
+};
 
 /// What MySQL cuts messages to.
 const MESSAGE_CHARS_MAX: usize = 128;
@@ -48,6 +50,28 @@ pub fn summary_by_digest(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             row
         })
         .collect())
+}
+
+/// vaquita_statement_plans: by which plans the statements of a digest ran.
+pub fn plans(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let plans = events(cx).map(StatementEvents::plans).unwrap_or_default();
+    let row = |plan: &PlanInfo| {
+        let [sum, average, most] = [plan.wait_ns, plan.wait_ns.checked_div(plan.count).unwrap_or(0), plan.wait_ns_max]
+            .map(|ns| ns.saturating_mul(PS_PER_NS));
+        row![
+            plan.digest.database.as_deref(),
+            &*plan.digest.digest,
+            format!("{:016x}", plan.shape),
+            plan.count,
+            sum,
+            average,
+            most,
+            cx.exact_time(plan.first_seen_us),
+            cx.exact_time(plan.last_seen_us),
+            plan.text.as_deref(),
+        ]
+    };
+    Ok(plans.iter().map(row).collect())
 }
 
 /// `statement/sql/select`, as the counter `Com_select`.

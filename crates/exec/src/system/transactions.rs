@@ -1,7 +1,7 @@
 //! System tables about transactions and their locks.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 use vaquita_storage::{Isolation, KeyColumn, LockInfo, LockMode, LockTarget, Transaction, TxnInfo, TxnOptions, referenced_key};
 use vaquita_types::Result;
@@ -246,6 +246,40 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         ])
     };
     cx.statement.store.locks().dump().into_iter().map(row).collect()
+}
+
+/// vaquita_deadlocks: the last ones, a row for each transaction in them.
+pub fn deadlocks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let deadlocks = cx.statement.store.locks().last_deadlocks();
+    if deadlocks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = LockNames::new(cx)?;
+    let mut rows = Vec::new();
+    for deadlock in &deadlocks {
+        let at_us = deadlock.at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
+        for (n, member) in deadlock.members.iter().enumerate() {
+            let (database, table, index) = names.of(&member.target);
+            let waits_for = deadlock.members.get((n + 1) % deadlock.members.len());
+            rows.push(row![
+                deadlock.number,
+                cx.exact_time(at_us),
+                member.txn,
+                waits_for.map(|other| other.txn),
+                member.session_id,
+                if member.txn == deadlock.victim { "YES" } else { "NO" },
+                member.rows_locked,
+                member.rows_modified,
+                mode_text(member.mode),
+                database,
+                table,
+                index,
+                names.data(cx, &member.target)?,
+                member.statement.as_deref(),
+            ]);
+        }
+    }
+    Ok(rows)
 }
 
 pub fn data_lock_waits(cx: &SystemContext<'_>) -> Result<Vec<Row>> {

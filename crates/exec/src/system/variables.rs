@@ -2,7 +2,7 @@
 
 use vaquita_types::Result;
 
-use super::row::{NULL, row};
+use super::row::row;
 use super::{Row, SystemContext};
 use crate::context::{VariableScope, thread_id};
 
@@ -10,7 +10,10 @@ use crate::context::{VariableScope, thread_id};
 pub fn info(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let line = |variable: crate::context::VariableInfo| {
         let bounds = |bound: &str| if bound.is_empty() { "0".to_string() } else { bound.to_string() };
-        row![variable.name, variable.source, "", bounds(&variable.min), bounds(&variable.max), NULL, NULL, NULL]
+        let (at, user, host) = variable
+            .set_by
+            .map_or((None, None, None), |(at_us, user, host)| (Some(cx.exact_time(at_us)), Some(user), Some(host)));
+        row![variable.name, variable.source, "", bounds(&variable.min), bounds(&variable.max), at, user, host]
     };
     Ok(cx.statement.server.variable_infos().into_iter().map(line).collect())
 }

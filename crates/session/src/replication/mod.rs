@@ -474,7 +474,7 @@ impl Channels {
 }
 
 /// Microseconds since 1970.
-pub(crate) fn now_us() -> u64 {
+pub fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 

@@ -3,14 +3,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_exec::context::{
-    Calls, Characteristics, Counted, DigestInfo, Forget, Observed, OwnedSums, RowWork, SessionEnv, StatementEvent,
+    Calls, Characteristics, Counted, DigestInfo, Forget, Observed, OwnedSums, PlanInfo, RowWork, SessionEnv, StatementEvent,
     StatementEvents, Sums, TableSums, TableUse, TransactionEvent, TransactionState, Work,
 };
 use vaquita_parser::StatementKind;
+use vaquita_plan::explain;
+use vaquita_plan::node::Plan;
 use vaquita_types::Error;
 use vaquita_types::schema::TableDef;
 
@@ -41,6 +44,8 @@ pub(super) struct RunningEvent {
     tables: RefCell<Vec<(TableUse, RowWork, u64)>>,
     /// The kind of the statement, if it is known.
     kind: Cell<Option<StatementKind>>,
+    /// The shape of its plan, if it has one.
+    plan: Option<NonZeroU64>,
     /// A transaction that has ended with it.
     ended: Option<TransactionNote>,
     /// The open transaction is an event by now.
@@ -130,6 +135,7 @@ impl Session {
         self.client.begin_statement(command, text, line, &self.server.statement_events);
         self.event.kind.set(line.and_then(|line| line.kind()));
         self.event.open = true;
+        self.event.plan = None;
         self.event.tables.get_mut().clear();
     }
 
@@ -148,6 +154,30 @@ impl Session {
         self.env.profiles.stage("executing");
         self.event.kind.set(line.kind());
         self.client.with_events(|events| events.identify(line));
+    }
+
+    /// The statement, which is counted in `line`, is about to run by this plan.
+    #[inline]
+    pub(super) fn note_plan(&mut self, line: &KeptLine, shape: Option<NonZeroU64>, plan: &Plan) {
+        if !self.event.open {
+            return;
+        }
+        self.event.plan = shape;
+        if let Some(shape) = shape
+            && line.is_other_plan(shape)
+        {
+            self.server.statement_events.know_plan(line, shape, || explain::tree(plan));
+        }
+    }
+
+    /// The same of a plan that was made for this execution.
+    pub(super) fn note_new_plan(&mut self, plan: &Plan) {
+        if self.event.open
+            && let Some(shape) = explain::shape(plan)
+            && let Some(line) = self.client.with_events(|events| events.running_line())
+        {
+            self.note_plan(&line, Some(shape), plan);
+        }
     }
 
     /// The command is over, and the statement with it.
@@ -203,6 +233,7 @@ impl Session {
                 took,
                 began_us,
                 work: &event.work,
+                plan: event.plan,
                 error: event.error.take(),
                 observed,
                 is_counted,
@@ -254,6 +285,10 @@ impl Session {
 impl StatementEvents for Server {
     fn digests(&self) -> Vec<DigestInfo> {
         self.statement_events.digests()
+    }
+
+    fn plans(&self) -> Vec<PlanInfo> {
+        self.statement_events.plans()
     }
 
     fn all(&self) -> Sums {

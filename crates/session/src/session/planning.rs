@@ -13,6 +13,7 @@ use vaquita_parser::statement_kind::{Asks, Binds};
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement, take_json_warnings};
 use vaquita_plan::env::Level;
+use vaquita_plan::explain;
 use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::params::{
@@ -123,6 +124,7 @@ impl Session {
         let allowed_under = AtomicU64::new(self.access.rights().serial);
         let has_definers = uses.has_definers();
         Ok(CachedPlan {
+            shape: explain::shape(&plan),
             plan,
             types: types.into(),
             reads: Box::default(),

@@ -179,6 +179,7 @@ impl Session {
         if !prepared.plan.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &cached)) {
             prepared.plan = Some(cached.clone());
         }
+        self.note_plan(&prepared.line, cached.shape, &cached.plan);
         let planned =
             Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: &values, creates: None };
         if !cursor {

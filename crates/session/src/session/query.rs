@@ -95,6 +95,7 @@ impl Session {
             let line = texts
                 .line_of(sql, settings, || self.server.statement_events.line_of(("", sql), settings, StatementKind::of(&ast)));
             self.identified(&line);
+            self.note_plan(&line, plan.shape, &plan.plan);
             self.note_text(sql, StatementKind::of(&ast));
             self.client.counters.statement(StatementKind::of(&ast));
             match self.log_query(&ast, sql, false).and_then(|()| self.access.may_run(&plan, &self.catalog)) {
@@ -119,7 +120,12 @@ impl Session {
             return self.other_statement(ast, exchange);
         }
         match self.plan(ast, &[]) {
-            Ok(plan) => self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], creates: None }, exchange),
+            Ok(plan) => {
+                if !exchange.in_program {
+                    self.note_new_plan(&plan);
+                }
+                self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], creates: None }, exchange)
+            }
             Err(error) => self.fail(&error, exchange),
         }
     }

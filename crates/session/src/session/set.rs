@@ -28,13 +28,14 @@ use crate::binary_log_commits::GtidNext;
 use crate::clients::Client;
 use crate::log_lines;
 use crate::logs::{Wants, check_name, is_applied};
+use crate::replication::now_us;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
-use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, Var, check, events_are_disabled, purged_gtids, registry};
+use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, events_are_disabled, purged_gtids, registry};
 
 /// What the audit log tells of itself begins so.
 pub(super) const AUDIT_SETTINGS: &str = "vaquita_audit_log";
@@ -392,14 +393,16 @@ impl Globally {
             }
             return Ok(());
         }
+        let by = SetBy { at_us: now_us(), user: client.snapshot().user, host: client.host.clone() };
         if keep != Keep::Running {
             let kept = if default { None } else { Some(&value) };
             for def in [Some(def), def.other_name()].into_iter().flatten() {
-                server.globals.persist(def, kept, &server.catalog)?;
+                server.globals.persist(def, kept, &by, &server.catalog)?;
             }
         }
         if keep != Keep::Next {
             server.globals.set(def, value, &server.engine)?;
+            server.globals.note_setter(def, by);
             if def.var == Some(Var::EventScheduler) {
                 server.events.changed();
             }

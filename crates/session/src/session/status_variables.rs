@@ -177,6 +177,7 @@ fn storage(server: &Server, values: &mut Vec<(&'static str, String)>) {
     let bytes = |name: &str| property(name).parse::<u64>().unwrap_or(0);
     let (cached, capacity) = (bytes("rocksdb.block-cache-usage"), bytes("rocksdb.block-cache-capacity"));
     let groups = engine.commit_counts().0;
+    let (rows, spans) = (engine.row_cache_uses(), engine.span_uses());
     values.extend([
         ("Innodb_buffer_pool_bytes_data", cached.to_string()),
         ("Innodb_buffer_pool_pages_data", (cached / PAGE_BYTES).to_string()),
@@ -199,6 +200,11 @@ fn storage(server: &Server, values: &mut Vec<(&'static str, String)>) {
         ("Rocksdb_bytes_to_compact", property("rocksdb.estimate-pending-compaction-bytes")),
         ("Rocksdb_commit_groups", engine.commit_counts().0.to_string()),
         ("Rocksdb_commits", engine.commit_counts().1.to_string()),
+        ("Rocksdb_commit_log_time_us", engine.log_time().as_micros().to_string()),
+        ("Rocksdb_row_cache_hits", rows.hits.to_string()),
+        ("Rocksdb_row_cache_misses", rows.misses.to_string()),
+        ("Rocksdb_span_hits", spans.hits.to_string()),
+        ("Rocksdb_span_misses", spans.misses.to_string()),
         ("Rocksdb_memtable_bytes", property("rocksdb.cur-size-all-mem-tables")),
         ("Rocksdb_sst_bytes", property("rocksdb.total-sst-files-size")),
     ]);

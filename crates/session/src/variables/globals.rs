@@ -2,8 +2,10 @@
 //!
 //! GLB-1: a list of values is never changed once shared: SET GLOBAL makes another. A session keeps the list of its login.
 //! GLB-2: `numbers` holds the integer values of variables that act, for reads without a lock.
-//! GLB-3: SET PERSIST writes `variable/NAME` to the engine's metadata in the same statement; `load` reads them all at start.
+//! GLB-3: SET PERSIST writes `variable/NAME` to the engine's metadata in the same statement; `load` reads them all at start. Before the value
+//! stands who set it and when: `@` microseconds since 1970, user and host, with a line's end behind.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +24,33 @@ pub struct Globals {
     numbers: [AtomicU64; Var::COUNT],
     /// How often a value was changed.
     changes: AtomicU64,
+    /// By the variables' numbers, of those that somebody has set.
+    set_by: Mutex<HashMap<usize, SetBy>>,
+}
+
+/// Who set a variable, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetBy {
+    /// Microseconds since 1970.
+    pub at_us: u64,
+    pub user: String,
+    pub host: String,
+}
+
+impl SetBy {
+    fn stored_text(&self) -> String {
+        let clean = |text: &str| text.replace(['\t', '\n'], " ");
+        format!("@{}\t{}\t{}\n", self.at_us, clean(&self.user), clean(&self.host))
+    }
+
+    /// What stands before a stored value, and the value.
+    fn split(text: &str) -> (Option<SetBy>, &str) {
+        let Some((by, value)) = text.strip_prefix('@').and_then(|rest| rest.split_once('\n')) else { return (None, text) };
+        let mut fields = by.split('\t');
+        let mut next = || fields.next().unwrap_or_default().to_string();
+        let (at, user, host) = (next(), next(), next());
+        (at.parse().ok().map(|at_us| SetBy { at_us, user, host }), value)
+    }
 }
 
 const PERSISTED: &str = "variable/";
@@ -40,6 +69,7 @@ impl Globals {
             changing: Mutex::new(()),
             numbers: std::array::from_fn(|_| AtomicU64::new(0)),
             changes: AtomicU64::new(0),
+            set_by: Mutex::default(),
         };
         for row in LIVE {
             globals.note_number(row.var, &globals.get(registry().of(row.var)));
@@ -55,9 +85,16 @@ impl Globals {
             if def.var == Some(Var::EventScheduler) && events_are_disabled(&self.get(def)) {
                 continue;
             }
-            let given = stored_value(&String::from_utf8_lossy(&text));
+            let text = String::from_utf8_lossy(&text);
+            let (by, value) = SetBy::split(&text);
+            let given = stored_value(value);
             match check(def, &given, &def.default, 0) {
-                Ok(checked) => self.set(def, checked.value, engine)?,
+                Ok(checked) => {
+                    self.set(def, checked.value, engine)?;
+                    if let Some(by) = by {
+                        self.note_setter(def, by);
+                    }
+                }
                 Err(error) => tracing::warn!("the persisted value of {name} is left out: {}", error.message()),
             }
         }
@@ -139,6 +176,19 @@ impl Globals {
         Ok(())
     }
 
+    /// Somebody has set the variable in this server, or has persisted what it has.
+    pub fn note_setter(&self, def: &Def, by: SetBy) {
+        let mut set_by = self.set_by.lock();
+        if let Some(other) = def.other_name() {
+            set_by.insert(other.id, by.clone());
+        }
+        set_by.insert(def.id, by);
+    }
+
+    pub fn setter(&self, def: &Def) -> Option<SetBy> {
+        self.set_by.lock().get(&def.id).cloned()
+    }
+
     fn note_number(&self, var: Var, value: &Value) {
         let number = match value {
             Value::Int(i) => *i as u64,
@@ -149,10 +199,10 @@ impl Globals {
     }
 
     /// SET PERSIST: the value of the next start; `None` is the default.
-    pub fn persist(&self, def: &Def, value: Option<&Value>, catalog: &Catalog) -> Result<()> {
+    pub fn persist(&self, def: &Def, value: Option<&Value>, by: &SetBy, catalog: &Catalog) -> Result<()> {
         let key = format!("{PERSISTED}{}", def.name);
         match value {
-            Some(value) => catalog.meta_put(key.as_bytes(), stored_text(value).as_bytes()),
+            Some(value) => catalog.meta_put(key.as_bytes(), (by.stored_text() + &stored_text(value)).as_bytes()),
             None => catalog.meta_delete(key.as_bytes()),
         }
     }
@@ -164,7 +214,7 @@ pub fn persisted(catalog: &Catalog) -> Result<Vec<(String, String)>> {
     for (key, text) in catalog.meta_scan(PERSISTED.as_bytes())? {
         let name = String::from_utf8_lossy(key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default()).into_owned();
         if let Some(def) = registry().find(&name) {
-            persisted.push((name, def.show(&stored_value(&String::from_utf8_lossy(&text)))));
+            persisted.push((name, def.show(&stored_value(SetBy::split(&String::from_utf8_lossy(&text)).1))));
         }
     }
     Ok(persisted)
@@ -220,5 +270,22 @@ fn stored_value(text: &str) -> Value {
         Some(("f", n)) => n.parse().map_or(Value::Null, Value::Float),
         Some(("s", s)) => s.into(),
         _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_set_a_variable_stands_before_its_value() {
+        let by = SetBy { at_us: 7, user: "a\nb".to_string(), host: "localhost".to_string() };
+        let text = by.stored_text() + &stored_text(&Value::from("@x\ty\nz"));
+        let (read, value) = SetBy::split(&text);
+        assert_eq!(read, Some(SetBy { user: "a b".to_string(), ..by }));
+        assert_eq!(stored_value(value), Value::from("@x\ty\nz"));
+        // As it was stored before.
+        assert_eq!(SetBy::split("i:5"), (None, "i:5"));
+        assert_eq!(SetBy::split("@nonsense\ni:5"), (None, "i:5"));
     }
 }

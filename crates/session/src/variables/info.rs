@@ -32,7 +32,8 @@ pub fn infos(globals: &Globals, catalog: &Catalog) -> Vec<VariableInfo> {
             None if def.scope != Scope::Session && globals.get(def) != def.default => "DYNAMIC",
             None => "COMPILED",
         };
-        VariableInfo { name: def.name, scope, data_type, min, max, prose: def.prose, source, persisted }
+        let set_by = globals.setter(def).map(|by| (by.at_us, by.user, by.host));
+        VariableInfo { name: def.name, scope, data_type, min, max, prose: def.prose, source, persisted, set_by }
     };
     registry().defs.iter().map(describe).collect()
 }

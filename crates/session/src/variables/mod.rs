@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use given::{GTID_PURGED, check, purged_gtids};
-pub use globals::{Globals, forget_server_uuid, server_uuid};
+pub use globals::{Globals, SetBy, forget_server_uuid, server_uuid};
 pub use in_functions::Stays;
 pub use info::infos;
 pub use live::{Fixed, Var, system_time_zone};

@@ -23,6 +23,7 @@
 use hashbrown::HashTable;
 
 use super::recent::Recent;
+use super::uses::CacheUses;
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Mutex, ROW_SHARDS as SHARDS};
@@ -44,6 +45,7 @@ struct Shard {
     entries: Vec<Entry>,
     bytes: usize,
     hand: usize,
+    uses: CacheUses,
 }
 
 struct Entry {
@@ -87,6 +89,10 @@ impl RowCache {
         self.shards.iter().map(|shard| shard.lock().bytes).sum()
     }
 
+    pub fn uses(&self) -> CacheUses {
+        self.shards.iter().map(|shard| shard.lock().uses).sum()
+    }
+
     fn shard(&self, hash: u64) -> &Mutex<Shard> {
         &self.shards[(hash >> 56) as usize % self.shards.len()]
     }
@@ -94,12 +100,13 @@ impl RowCache {
     /// Copies the value of `key`, whose hash is given, into `buf` if it is here and good.
     fn get(&self, key: &[u8], hash: u64, buf: &mut Vec<u8>, is_good: impl FnOnce(u64) -> bool) -> bool {
         let mut shard = self.shard(hash).lock();
-        let Shard { index, entries, .. } = &mut *shard;
-        let Some(&number) = index.find(hash, |&n| entries[n as usize].key() == key) else { return false };
-        let entry = &mut entries[number as usize];
-        if !is_good(entry.read_at) {
+        let Shard { index, entries, uses, .. } = &mut *shard;
+        let found = index.find(hash, |&n| entries[n as usize].key() == key);
+        let Some(entry) = found.map(|&number| &mut entries[number as usize]).filter(|entry| is_good(entry.read_at)) else {
+            uses.misses += 1;
             return false;
-        }
+        };
+        uses.hits += 1;
         entry.used = true;
         buf.clear();
         buf.extend_from_slice(&entry.row[entry.key_bytes as usize..]);

@@ -41,6 +41,7 @@ use hashbrown::HashMap;
 
 use super::span::{Filler, Gauge, Span};
 use super::span_index::{IndexPrefix, IndexSpans};
+use super::uses::{CacheUses, UseCounter};
 use crate::base::invariants::CHECKED_MAX;
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Mutex, RwLock};
@@ -57,6 +58,8 @@ pub struct SpanCache {
     flight: Mutex<Flight>,
     clock: Mutex<Clock>,
     gauge: Arc<Gauge>,
+    /// Of indexes that are not here any more.
+    uses_before: UseCounter,
     bytes_max: AtomicUsize,
 }
 
@@ -84,6 +87,7 @@ impl SpanCache {
             flight: Mutex::default(),
             clock: Mutex::default(),
             gauge: Arc::default(),
+            uses_before: UseCounter::default(),
             bytes_max: AtomicUsize::new(bytes_max),
         }
     }
@@ -103,6 +107,12 @@ impl SpanCache {
     /// What the spans take.
     pub fn bytes(&self) -> usize {
         self.gauge.bytes()
+    }
+
+    /// Where scans found a span, and where they went through RocksDB.
+    pub fn uses(&self) -> CacheUses {
+        let indexes = self.indexes.read();
+        indexes.values().map(|index| index.uses.get()).chain([self.uses_before.get()]).sum()
     }
 
     pub fn is_off(&self) -> bool {
@@ -138,13 +148,20 @@ impl SpanCache {
     pub fn forget(&self, key: &[u8]) {
         let index = key.first_chunk::<INDEX_ID_BYTES>().and_then(|prefix| self.indexes.write().remove(prefix));
         if let Some(index) = index {
+            self.uses_before.add(index.uses.get());
             index.forget();
         }
     }
 
     /// Indexes without spans need not know what changes.
     pub fn forget_unused(&self) {
-        self.indexes.write().retain(|_, index| !index.forget_if_unused());
+        self.indexes.write().retain(|_, index| {
+            let is_gone = index.forget_if_unused();
+            if is_gone {
+                self.uses_before.add(index.uses.get());
+            }
+            !is_gone
+        });
     }
 
     /// SPANS-1, of what a group writes after the commit with this sequence number.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::recent::ANNOUNCED;
 use super::span::{Change, Filler, Gauge, Span, head};
+use super::uses::UseCounter;
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::{CHANGES_KEPT, RwLock};
 use crate::encoding::ids::INDEX_ID_BYTES;
@@ -23,6 +24,8 @@ pub type IndexPrefix = [u8; INDEX_ID_BYTES];
 pub struct IndexSpans {
     prefix: IndexPrefix,
     gauge: Arc<Gauge>,
+    /// Beside the lock, which a reader has in its core's cache anyhow.
+    pub uses: UseCounter,
     state: RwLock<State>,
 }
 
@@ -172,7 +175,7 @@ impl IndexSpans {
             announced: Vec::new(),
             is_forgotten: false,
         };
-        IndexSpans { prefix, gauge: Arc::new(Gauge::part_of(all)), state: RwLock::new(state) }
+        IndexSpans { prefix, gauge: Arc::new(Gauge::part_of(all)), uses: UseCounter::default(), state: RwLock::new(state) }
     }
 
     /// What its spans take.
@@ -205,8 +208,11 @@ impl IndexSpans {
         let state = self.state.read();
         let place = At::new(key);
         if let Some(kept) = state.up_to(&place).filter(|kept| key < kept.span.upper()) {
-            return kept.seen(at).map_or_else(|| Found::Later(Arc::clone(&kept.span)), Found::Span);
+            let seen = kept.seen(at);
+            self.uses.count(seen.is_some());
+            return seen.map_or_else(|| Found::Later(Arc::clone(&kept.span)), Found::Span);
         }
+        self.uses.count(false);
         Found::Gap(state.above(&place).map(|kept| Arc::clone(&kept.span)))
     }
 
@@ -232,7 +238,9 @@ impl IndexSpans {
     pub fn find_below(&self, key: &[u8], at: u64) -> Option<Arc<Span>> {
         let state = self.state.read();
         let kept = state.below(&self.end(key))?;
-        if kept.ends_at_or_after(key) { kept.seen(at) } else { None }
+        let seen = if kept.ends_at_or_after(key) { kept.seen(at) } else { None };
+        self.uses.count(seen.is_some());
+        seen
     }
 
     /// A span that has taken the place of one with too many changes.

@@ -27,7 +27,7 @@
 //! * COMMIT-6: nothing of a commit that was refused by *certify* is announced, counted or logged; the others of its group go on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vaquita_types::errno::ER_SERVER_SHUTDOWN;
 use vaquita_types::{Error, Result};
@@ -97,6 +97,8 @@ pub struct Pipeline {
     idle: Condvar,
     groups: AtomicU64,
     commits: AtomicU64,
+    /// Nanoseconds that the stage *log* took. Not of `base::sync`: the models have nothing to find out about it.
+    log_ns: std::sync::atomic::AtomicU64,
     /// The last group was refused, because the log could not grow.
     refusing: AtomicBool,
 }
@@ -131,6 +133,7 @@ impl Pipeline {
             idle: Condvar::new(),
             groups: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            log_ns: std::sync::atomic::AtomicU64::new(0),
             refusing: AtomicBool::new(false),
         }
     }
@@ -176,6 +179,11 @@ impl Pipeline {
     /// Groups and commits so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.groups.load(Ordering::Relaxed), self.commits.load(Ordering::Relaxed))
+    }
+
+    /// What all groups together have waited for the log.
+    pub fn log_time(&self) -> Duration {
+        Duration::from_nanos(self.log_ns.load(std::sync::atomic::Ordering::Relaxed))
     }
 
     /// Commits inline, or queues the request for the leader.
@@ -335,7 +343,9 @@ impl Pipeline {
         }
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         let hidden = self.hide(commits);
+        let began = Instant::now();
         let (done, sequence) = self.stages.log(Change { commits, content: Content::Batch(records) }, sync);
+        self.log_ns.fetch_add(began.elapsed().as_nanos() as u64, std::sync::atomic::Ordering::Relaxed);
         if let Err(e) = done {
             hidden.into_iter().for_each(|id| self.visible().forget(id));
             return (Err(self.refuse(e, commits)), sequence);

@@ -8,7 +8,7 @@
 //! Example: 1 → 2 exists and 2 starts to wait for 1. The cycle is {2, 1}; the one that wrote
 //! less is the victim, and between equals the one that closed the cycle.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,6 +17,10 @@ use super::{LockMode, LockTarget};
 use crate::base::hooks::Statements;
 use crate::base::sync::Mutex;
 
+/// Deadlocks that are remembered, and what is kept of each statement in them.
+const DEADLOCKS_KEPT: usize = 32;
+const STATEMENT_BYTES_MAX: usize = 4 << 10;
+
 pub struct WaitGraph {
     state: Mutex<State>,
 }
@@ -24,7 +28,8 @@ pub struct WaitGraph {
 struct State {
     statements: Arc<dyn Statements>,
     waits: HashMap<u64, Wait>,
-    latest_deadlock: Option<Arc<Deadlock>>,
+    /// The last ones, the oldest first.
+    kept: VecDeque<Arc<Deadlock>>,
     deadlocks: u64,
 }
 
@@ -43,6 +48,8 @@ pub struct Wanted {
 /// A deadlock that was broken, as it was when it was found.
 #[derive(Clone, Debug)]
 pub struct Deadlock {
+    /// Counts those since start, from 1 on.
+    pub number: u64,
     pub at: SystemTime,
     /// Each waits for the next one, the last for the first. The first one's wait closed the cycle.
     pub members: Vec<DeadlockMember>,
@@ -54,7 +61,7 @@ pub struct Deadlock {
 pub struct DeadlockMember {
     pub txn: u64,
     pub session_id: u64,
-    /// What its session was running.
+    /// What its session was running, or its beginning.
     pub statement: Option<String>,
     pub rows_locked: u64,
     pub rows_modified: u64,
@@ -73,7 +80,7 @@ pub enum Detected {
 
 impl WaitGraph {
     pub fn new(statements: Arc<dyn Statements>) -> WaitGraph {
-        let state = State { statements, waits: HashMap::new(), latest_deadlock: None, deadlocks: 0 };
+        let state = State { statements, waits: HashMap::new(), kept: VecDeque::new(), deadlocks: 0 };
         WaitGraph { state: Mutex::new(state) }
     }
 
@@ -129,7 +136,12 @@ impl WaitGraph {
     }
 
     pub fn latest_deadlock(&self) -> Option<Arc<Deadlock>> {
-        self.state.lock().latest_deadlock.clone()
+        self.state.lock().kept.back().cloned()
+    }
+
+    /// The oldest first.
+    pub fn last_deadlocks(&self) -> Vec<Arc<Deadlock>> {
+        self.state.lock().kept.iter().cloned().collect()
     }
 }
 
@@ -175,14 +187,26 @@ impl State {
         let member = |wait: &Wait| DeadlockMember {
             txn: wait.owner.id,
             session_id: wait.owner.interrupt.session_id,
-            statement: self.statements.statement(wait.owner.interrupt.session_id),
+            statement: self.statements.statement(wait.owner.interrupt.session_id).map(shortened),
             rows_locked: wait.owner.rows_locked(),
             rows_modified: wait.owner.rows_modified(),
             target: wait.wants.target.clone(),
             mode: wait.wants.mode,
         };
         let members = cycle.iter().filter_map(|id| self.waits.get(id)).map(member).collect();
-        self.latest_deadlock = Some(Arc::new(Deadlock { at: SystemTime::now(), members, victim }));
         self.deadlocks += 1;
+        if self.kept.len() >= DEADLOCKS_KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(Arc::new(Deadlock { number: self.deadlocks, at: SystemTime::now(), members, victim }));
     }
+}
+
+fn shortened(mut statement: String) -> String {
+    if statement.len() > STATEMENT_BYTES_MAX {
+        statement.truncate(statement.floor_char_boundary(STATEMENT_BYTES_MAX));
+        statement.push_str("...");
+        statement.shrink_to_fit();
+    }
+    statement
 }

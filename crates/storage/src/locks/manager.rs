@@ -621,6 +621,11 @@ impl LockManager {
         }
     }
 
+    /// Some of the last deadlocks, the oldest first.
+    pub fn last_deadlocks(&self) -> Vec<Arc<Deadlock>> {
+        self.graph.last_deadlocks()
+    }
+
     /// The last deadlock, for SHOW ENGINE INNODB STATUS.
     pub fn latest_deadlock(&self) -> Option<Arc<Deadlock>> {
         self.graph.latest_deadlock()

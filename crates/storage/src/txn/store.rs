@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use vaquita_types::schema::TableId;
@@ -19,6 +20,7 @@ use crate::base::kill_points::kill_point;
 use crate::base::options::{CacheShares, EngineOptions, FlushMode};
 use crate::cache::row_cache::RowCache;
 use crate::cache::span_cache::SpanCache;
+use crate::cache::uses::CacheUses;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
 use crate::commit::counters::Counters;
 use crate::commit::log_buffer::LogBuffer;
@@ -186,6 +188,11 @@ impl Store {
     /// Groups and transactions committed since start.
     pub fn commit_counts(&self) -> (u64, u64) {
         self.pipeline.counts()
+    }
+
+    /// How long groups have taken to be in the log and on the disk, since start.
+    pub fn log_time(&self) -> Duration {
+        self.pipeline.log_time()
     }
 
     /// For SHOW ENGINE INNODB STATUS and information_schema.INNODB_TRX, oldest first.
@@ -415,6 +422,16 @@ impl Store {
     /// What rows that were read by key take in memory.
     pub fn row_cache_bytes(&self) -> usize {
         self.rows().bytes()
+    }
+
+    /// Reads by key, of the rows that are kept.
+    pub fn row_cache_uses(&self) -> CacheUses {
+        self.rows().uses()
+    }
+
+    /// Scans, of the spans that are kept.
+    pub fn span_uses(&self) -> CacheUses {
+        self.pipeline().spans().uses()
     }
 
     /// Blocks, spans and memtables together may take so much.

@@ -481,6 +481,8 @@ impl Host for FunctionHost<'_> {
         }
         Ok(CachedPlan {
             plan,
+            // It is part of the statement that called.
+            shape: None,
             types: types.into(),
             reads: Box::default(),
             of_its_values: false,

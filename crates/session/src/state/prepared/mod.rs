@@ -12,6 +12,7 @@ mod texts;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -65,6 +66,8 @@ pub struct Prepared {
 
 pub struct CachedPlan {
     pub plan: Plan,
+    /// Of the plan, for the statistics of statements.
+    pub shape: Option<NonZeroU64>,
     /// Those that it was asked to give its first parameters.
     pub types: Box<[ColumnType]>,
     /// What texts for its parameters are read as; empty if all stay texts.
