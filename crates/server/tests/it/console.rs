@@ -10,13 +10,13 @@ const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded")
 const ORIGIN: (&str, &str) = ("Origin", "http://localhost");
 
 /// Somebody who is logged in.
-struct Browser {
+pub struct Browser {
     port: u16,
     cookie: String,
 }
 
 impl Browser {
-    fn log_in(port: u16, user: &str, password: &str) -> Browser {
+    pub fn log_in(port: u16, user: &str, password: &str) -> Browser {
         let response = send_login(port, user, password);
         assert_eq!((response.status, response.header("location")), (303, "/"), "{}", response.body);
         let cookie = response.header("set-cookie").split(';').next().expect("a cookie").to_string();
@@ -28,7 +28,7 @@ impl Browser {
     }
 
     /// The body of a page that is there.
-    fn page(&self, path: &str) -> String {
+    pub fn page(&self, path: &str) -> String {
         let response = self.get(path);
         assert_eq!(response.status, 200, "{path}: {}", response.body);
         assert_eq!(response.header("cache-control"), "no-store", "{path}");
@@ -57,7 +57,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
-fn run(client: &mut Client, statements: &[&str]) {
+pub fn run(client: &mut Client, statements: &[&str]) {
     for sql in statements {
         let answer = client.query(sql);
         assert!(!matches!(answer, Answer::Err { .. }), "{sql}: {answer:?}");
@@ -216,18 +216,28 @@ fn pages_show_what_they_are_for() {
     while !root.page("/locks").contains("UPDATE shop.item SET name") && start.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(50));
     }
+    // The charts, and some tiles, come with the first sample.
+    let start = std::time::Instant::now();
+    while !root.page("/").contains("<polyline") && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(200));
+    }
     for (path, texts) in [
         ("/", vec!["Statements/s", "Connections", "Uptime", "Memory"]),
         ("/statements", vec!["SELECT NAME FROM", "shop", "aria-sort"]),
         ("/statements?sort=count&q=item", vec!["by count", "item"]),
         ("/statements?sort=nonsense&q='\\", vec!["There are none."]),
         ("/sessions", vec!["SHOW FULL PROCESSLIST", holder.as_str(), "End…", "a lock on"]),
-        ("/locks", vec!["UPDATE shop.item SET name", holder.as_str(), waiter.as_str(), "item", "The last deadlock"]),
+        (
+            "/locks",
+            vec!["UPDATE shop.item SET name", holder.as_str(), waiter.as_str(), "item", "The last deadlock", "class=\"edge\""],
+        ),
         ("/tables", vec!["item", "by_name", "Indexes that another has already", "longer", "&lt;b&gt;bold"]),
         ("/tables/shop/item", vec!["CREATE TABLE `item`", "by_name", "PRIMARY"]),
         ("/tables/shop/%3Cb%3Ebold", vec!["CREATE TABLE `&lt;b&gt;bold`"]),
         ("/tables/shop/nothing", vec!["Error 1146"]),
-        ("/storage", vec!["Block cache", "Levels", "SHOW ENGINE ROCKSDB STATUS"]),
+        ("/storage", vec!["Block cache", "Space amplification", "found in memory", "Levels", "SHOW ENGINE ROCKSDB STATUS"]),
+        ("/log", vec!["Commits", "binlog.000001", "sync_binlog", "ready for connections"]),
+        ("/work", vec!["Compactions", "Changes of schemas", "Statements that last"]),
         ("/replication", vec!["binlog.000001", "This server follows none."]),
         ("/backups", vec!["The server takes none by itself.", "vaquita_backup_interval", "86400"]),
         ("/tuning", vec!["vaquita_tuning", "write_buffer", "Nothing yet.", "goal_memory_bytes"]),
@@ -245,11 +255,6 @@ fn pages_show_what_they_are_for() {
         }
     }
     assert!(!root.page("/settings?changed=1").contains("<b>sort_buffer_size</b>"));
-    // The charts come with the second sample.
-    let start = std::time::Instant::now();
-    while !root.page("/").contains("<polyline") && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(200));
-    }
     assert!(root.page("/").contains("Memory by owner"));
     run(&mut client, &["ROLLBACK"]);
     assert!(matches!(waits.join().expect("ends"), Answer::Ok { .. }));

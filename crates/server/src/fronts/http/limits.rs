@@ -38,6 +38,10 @@ pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 pub const STATEMENT_MS_MAX: u64 = 15_000;
 /// A page that takes longer is given up, and what it runs is ended.
 pub const PAGE_WAIT: Duration = Duration::from_secs(30);
-/// Time between two points of the charts, and how many there are.
+/// Time between two samples of the history while somebody is logged in, and when nobody is.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(2);
-pub const SAMPLES_MAX: usize = 300;
+pub const SAMPLE_EVERY_UNWATCHED: Duration = Duration::from_secs(10);
+/// Samples that are in memory: five minutes while somebody is logged in.
+pub const RECENT_MAX: usize = 150;
+/// Metrics that take longer to collect are not waited for, and nobody else begins to collect meanwhile.
+pub const COLLECT_WAIT: Duration = Duration::from_secs(10);

@@ -3,17 +3,20 @@
 //! 1. `HttpFront::start` binds the port before the data is opened, so that `/readyz` can say that the server starts. One thread with a Tokio
 //!    runtime accepts, speaks TLS (`connection`) and routes (`routes`). It never runs a statement: what may take long goes to `Workers`, a few
 //!    threads that exist while there is work.
-//! 2. `/metrics` reads counters (`metrics`). Everything that the console shows it has from statements, which run in sessions of the account that
+//! 2. A thread takes a sample of the metrics now and then, for the charts of the console (`history`).
+//! 3. `/metrics` reads counters (`metrics`). Everything that the console shows it has from statements, which run in sessions of the account that
 //!    is logged in (`console`): the console can show and do nothing that the account could not with SQL.
 //!
 //! * HTTP-1: the front knows no table, row or privilege but through `session`; it has no way around SQL.
 //! * HTTP-2: what a client can make grow has a limit in `limits`: connections, bodies, sessions, waiting work, rows of a page.
-//! * HTTP-3: without requests nothing runs but the thread that waits for them.
+//! * HTTP-3: without requests nothing runs but the thread that waits for them, and each ten seconds a sample.
+//! * HTTP-4: metrics that cannot be collected, because a disk or a lock hangs, take one worker, and no statement waits for them.
 
 mod account;
 mod attempts;
 mod connection;
 mod console;
+mod history;
 mod limits;
 mod metrics;
 mod routes;
@@ -23,9 +26,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::Semaphore;
+
 use crate::fronts::mysql::front::Front;
 use attempts::Attempts;
-use console::{History, Logins};
+use console::Logins;
+use history::History;
 use metrics::Collector;
 use workers::Workers;
 
@@ -38,6 +44,8 @@ pub struct HttpFront {
     is_stopping: AtomicBool,
     workers: Workers,
     collector: Collector,
+    /// One collects at a time (HTTP-4).
+    collecting: Arc<Semaphore>,
     attempts: Attempts,
     port: u16,
     logins: Logins,
@@ -75,6 +83,7 @@ impl HttpFront {
             is_stopping: AtomicBool::new(false),
             workers: Workers::default(),
             collector: Collector::default(),
+            collecting: Arc::new(Semaphore::new(1)),
             attempts: Attempts::default(),
             port: address.port(),
             logins: Logins::default(),
@@ -83,13 +92,22 @@ impl HttpFront {
     }
 
     /// From now on statements run.
-    pub fn ready(&self, front: &Arc<Front>) {
+    pub fn ready(self: &Arc<HttpFront>, front: &Arc<Front>) {
         let _ = self.front.set(front.clone());
+        let (http, server) = (self.clone(), front.server.clone());
+        let thread = std::thread::Builder::new().name("http-history".into());
+        let is_over = move || http.is_stopping.load(Ordering::SeqCst);
+        let http = self.clone();
+        let run = move || http.history.run(&server, is_over, || http.logins.is_any());
+        if let Err(error) = thread.spawn(run) {
+            tracing::warn!("no thread for the history of metrics: {error}");
+        }
     }
 
     /// No statement begins any more.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
+        self.history.wake();
     }
 
     /// The server, while it runs statements.

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::account::{self, Credentials};
-use super::limits::ATTEMPTS_WITHIN;
+use super::limits::{ATTEMPTS_WITHIN, COLLECT_WAIT};
 use super::metrics::Format;
 use super::{HttpFront, Origin, console};
 
@@ -93,7 +93,8 @@ async fn metrics(State(front): Front, Extension(origin): Extension<Origin>, head
     }
     let format = Format::of(header(&headers, ACCEPT));
     let collecting = front.clone();
-    match front.workers.run(move || collecting.collector.collect(&mysql.server, format)).await {
+    let collect = move || collecting.collector.collect(&mysql.server, format);
+    match front.workers.run_alone(&front.collecting, COLLECT_WAIT, collect).await {
         Some(text) => ([(CONTENT_TYPE, format.content_type()), (CACHE_CONTROL, "no-store")], text).into_response(),
         None => busy(),
     }

@@ -5,9 +5,11 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
 use vaquita_types::stack;
 
 use super::limits::{WAITING_MAX, WORKER_IDLE, WORKERS_MAX};
@@ -39,6 +41,26 @@ impl Workers {
             let _ = answer.send(job());
         }));
         if is_taken { answered.await.ok() } else { None }
+    }
+
+    /// The same for jobs of which one runs at a time, so that those that hang take one worker. `None` as well: it is not done after `wait`, or the one
+    /// before is not.
+    pub async fn run_alone<T: Send + 'static>(
+        &self,
+        place: &Arc<Semaphore>,
+        wait: Duration,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let run = async {
+            let place = place.clone().acquire_owned().await.ok()?;
+            self.run(move || {
+                let done = job();
+                drop(place);
+                done
+            })
+            .await
+        };
+        timeout(wait, run).await.ok().flatten()
     }
 
     fn put(&self, job: Job) -> bool {
@@ -83,5 +105,34 @@ fn work(shared: &Shared) {
             state.threads -= 1;
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_hangs_takes_one_worker() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let (workers, place) = (Workers::default(), Arc::new(Semaphore::new(1)));
+        let (end, hangs) = mpsc::channel::<()>();
+        runtime.block_on(async {
+            let hung = workers.run_alone(&place, SOON, move || hangs.recv().is_ok()).await;
+            assert_eq!(hung, None);
+            // As often as it is asked for, the others work.
+            for _ in 0..2 * WORKERS_MAX {
+                assert_eq!(workers.run_alone(&place, SOON, || ()).await, None);
+            }
+            assert_eq!(workers.run(|| 7).await, Some(7));
+            assert_eq!(workers.0.state.lock().waiting.len(), 0);
+            end.send(()).expect("it still waits");
+            assert_eq!(workers.run_alone(&place, LONG, || 8).await, Some(8));
+        });
     }
 }

@@ -1,11 +1,14 @@
-//! Charts of the last minutes as SVG, which the server draws: lines or areas over time, the last values beside their names.
+//! Charts as SVG, which the server draws: lines or areas over time, the last values beside their names.
 
 use maud::{Markup, html};
 
-use super::shown::Unit;
+use super::shown::{Unit, time_s};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 120.0;
+const ALONE_WIDTH: f64 = 3.0;
+/// The part of its time from which on a chart is whole.
+const ALL_KNOWN: f64 = 0.95;
 /// Colours of the style sheet.
 const COLOURS: usize = 6;
 
@@ -20,6 +23,8 @@ pub struct Chart<'a> {
     pub unit: Unit,
     /// Seconds before now of each value, the oldest first.
     pub ages_s: &'a [f64],
+    /// What the chart goes back to at most, in seconds and in words.
+    pub since: (f64, &'a str),
     pub series: Vec<Series>,
     /// Areas above each other instead of lines.
     pub is_stacked: bool,
@@ -30,8 +35,13 @@ impl Chart<'_> {
         let drawn = if self.is_stacked { stacked(&self.series) } else { self.series.iter().map(|s| s.values.clone()).collect() };
         let largest = drawn.iter().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         let top = round_up(largest, self.unit);
-        let oldest = self.ages_s.first().copied().unwrap_or(0.0).max(1.0);
-        let x = |age: f64| WIDTH * (1.0 - age / oldest);
+        let known = self.known_s();
+        let (oldest, words) = if known < ALL_KNOWN * self.since.0 {
+            (known, time_s(known.round()))
+        } else {
+            (self.since.0, self.since.1.to_string())
+        };
+        let x = |age: f64| WIDTH * (1.0 - age / oldest).max(0.0);
         let y = |value: f64| HEIGHT * (1.0 - value / top);
         html! {
             figure.chart {
@@ -60,11 +70,20 @@ impl Chart<'_> {
                         }
                     }
                     span.top { (self.unit.show(top)) }
-                    span.from { (super::shown::time_s(oldest.round())) " ago" }
+                    span.from { (words) " ago" }
                     span.to { "now" }
                 }
             }
         }
+    }
+}
+
+impl Chart<'_> {
+    /// How long ago the first value was.
+    fn known_s(&self) -> f64 {
+        let is_known = |at: usize| self.series.iter().any(|series| series.values.get(at).is_some_and(|value| value.is_finite()));
+        let ages = self.ages_s.iter().enumerate().filter(|(at, _)| is_known(*at)).map(|(_, age)| *age);
+        ages.fold(1.0, f64::max)
     }
 }
 
@@ -88,8 +107,13 @@ fn runs(values: &[f64], ages_s: &[f64]) -> Vec<Vec<(f64, f64)>> {
     points.split(|(_, value)| !value.is_finite()).filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
 }
 
+/// A point that stands alone is as wide as a stroke.
 fn points(run: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
-    run.iter().map(|(age, value)| format!("{:.1},{:.1}", x(*age), y(*value))).collect::<Vec<_>>().join(" ")
+    let point = |age: f64, value: f64, right: f64| format!("{:.1},{:.1}", x(age) + right, y(value));
+    match run {
+        [(age, value)] => [point(*age, *value, 0.0), point(*age, *value, ALONE_WIDTH)].join(" "),
+        run => run.iter().map(|(age, value)| point(*age, *value, 0.0)).collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// The area below a line.
@@ -99,9 +123,9 @@ fn closed(points: &str) -> String {
     format!("{first},{HEIGHT} {points} {last},{HEIGHT}")
 }
 
-/// The next of 1, 2, 5, 10, … ; of bytes the next power of two.
+/// The next of 1, 2, 5, 10, … ; of bytes the next power of two; of parts the whole.
 fn round_up(largest: f64, unit: Unit) -> f64 {
-    if largest <= 0.0 {
+    if largest <= 0.0 || unit == Unit::Part {
         return 1.0;
     }
     if matches!(unit, Unit::Bytes | Unit::BytesPerSecond) {
@@ -125,8 +149,15 @@ mod tests {
     #[test]
     fn gaps_are_left_out() {
         let series = vec![Series { name: "a", values: vec![1.0, f64::NAN, 2.0, 2.0] }];
-        let chart = Chart { title: "t", unit: Unit::Count, ages_s: &[6.0, 4.0, 2.0, 0.0], series, is_stacked: false };
+        let chart = Chart {
+            title: "t",
+            unit: Unit::Count,
+            ages_s: &[6.0, 4.0, 2.0, 0.0],
+            since: (6.0, "6 seconds"),
+            series,
+            is_stacked: false,
+        };
         let text = chart.draw().into_string();
-        assert!(text.contains("points=\"0.0,60.0\"") && text.contains("points=\"400.0,0.0 600.0,0.0\""), "{text}");
+        assert!(text.contains("points=\"0.0,60.0 3.0,60.0\"") && text.contains("points=\"400.0,0.0 600.0,0.0\""), "{text}");
     }
 }

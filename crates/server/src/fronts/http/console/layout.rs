@@ -34,6 +34,8 @@ pub const MENU: &[(&str, &str)] = &[
     ("/locks", "Locks"),
     ("/tables", "Tables"),
     ("/storage", "Storage"),
+    ("/log", "Log"),
+    ("/work", "Work"),
     ("/replication", "Replication"),
     ("/backups", "Backups"),
     ("/tuning", "Tuning"),
@@ -49,7 +51,7 @@ fn head(title: &str) -> Markup {
             title { (title) " · Vaquita" }
             link rel="stylesheet" href={ "/console.css?v=" (assets::version()) };
             link rel="icon" type="image/svg+xml" href={ "/icon.svg?v=" (assets::version()) };
-            script src={ "/console.js?v=" (assets::version()) } defer {}
+            script src={ "/console.js?v=" (assets::version()) } {}
         }
     }
 }
@@ -77,6 +79,7 @@ pub fn page(login: &Login, path: &str, content: &Content) -> Markup {
                     form.who method="post" action="/logout" {
                         (token(login))
                         span title={ "Account " (login.account.user) "@" (login.account.host) ", server " (VERSION) } { (login.user) }
+                        button.plain.theme type="button" hidden aria-label="Light or dark" title="Light or dark" { "◐" }
                         button.plain { "Log out" }
                     }
                 }

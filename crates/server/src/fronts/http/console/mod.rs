@@ -5,7 +5,8 @@
 //!    account may not see is an error of MySQL's in its place on the page.
 //! 3. `layout` puts the frame around it. The script only fetches a page again that says how often, and filters rows that are there.
 //!
-//! * CONSOLE-1: what a page shows it has from SQL; the charts of the overview are numbers of `/metrics`, and as these for accounts with PROCESS.
+//! * CONSOLE-1: what a page shows it has from SQL; the charts of the overview are numbers of `/metrics` over time (`history`), and as these for
+//!   accounts with PROCESS.
 //! * CONSOLE-2: nothing is changed by a GET.
 //! * CONSOLE-3: texts of the server are escaped by `maud`; no page has a script or style of its own, and nothing comes from elsewhere (the
 //!   Content-Security-Policy says so to the browser).
@@ -15,8 +16,8 @@
 mod assets;
 mod chart;
 mod form;
+mod graph;
 mod guard;
-mod history;
 mod layout;
 mod logins;
 mod pages;
@@ -25,6 +26,5 @@ mod routes;
 mod shown;
 mod statements;
 
-pub use history::History;
 pub use logins::Logins;
 pub use routes::{routes, with_security_headers};

@@ -21,7 +21,6 @@ use super::super::{HttpFront, Origin};
 use super::assets;
 use super::form::Form;
 use super::guard::{self, Asker, asker};
-use super::history::History;
 use super::layout::{self, Content, failure};
 use super::pages::{self, View};
 use super::refusal::{Refusal, see_other};
@@ -46,6 +45,8 @@ pub fn routes() -> Router<Arc<HttpFront>> {
         .route("/tables", page(pages::tables::list))
         .route("/tables/{schema}/{table}", page(pages::table::show))
         .route("/storage", page(pages::storage::show))
+        .route("/log", page(pages::log::show))
+        .route("/work", page(pages::work::show))
         .route("/replication", page(pages::replication::show))
         .route("/backups", page(pages::backups::show))
         .route("/tuning", page(pages::tuning::show))
@@ -232,7 +233,7 @@ async fn log_in(State(front): Front, Extension(origin): Extension<Origin>, uri: 
                 front.logins.end(&before.secret);
             }
             let secret = front.logins.begin(account, &user, &origin);
-            History::watch(&front, &mysql.server);
+            front.history.wake();
             (guard::set_cookie(&front, &origin, Some(&secret)), see_other("/")).into_response()
         }
     }

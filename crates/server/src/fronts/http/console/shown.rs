@@ -73,6 +73,8 @@ pub enum Unit {
     BytesPerSecond,
     Seconds,
     Cores,
+    /// Of a whole, shown in percent.
+    Part,
 }
 
 impl Unit {
@@ -84,6 +86,7 @@ impl Unit {
             Unit::BytesPerSecond => format!("{}/s", bytes(number)),
             Unit::Seconds => time_s(number),
             Unit::Cores => three_digits(number),
+            Unit::Part => format!("{}%", three_digits(number * 100.0)),
         }
     }
 }

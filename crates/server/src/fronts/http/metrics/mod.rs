@@ -23,7 +23,8 @@ use vaquita_session::server::Server;
 
 pub use format::Format;
 use format::Metrics;
-pub use snapshot::{Snapshot, bounds_s, snapshot};
+pub use own::BOUNDS;
+pub use snapshot::{Snapshot, snapshot};
 use tables::TableSizes;
 
 /// What stays from one look to the next.

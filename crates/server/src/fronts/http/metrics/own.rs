@@ -1,8 +1,11 @@
 //! Metrics of Vaquita's own, `vaquita_…`.
 
+use std::sync::atomic::Ordering;
+
 use vaquita_exec::context::{Counted, Histogram, StatementSums, Sums, bucket_bounds};
 use vaquita_session::replication::{Channel, Running, seconds_behind_source};
 use vaquita_session::server::{Server, VERSION};
+use vaquita_storage::CacheUses;
 use vaquita_types::memory;
 
 use super::format::{Kind, Metrics};
@@ -15,8 +18,10 @@ pub fn all(out: &mut Metrics, server: &Server) {
     transactions(out, server);
     locks(out, server);
     memory_by_owner(out, server);
+    caches(out, server);
     engine(out, server);
     disk(out, server);
+    backups(out, server);
     replication(out, server);
 }
 
@@ -134,6 +139,8 @@ fn transactions(out: &mut Metrics, server: &Server) {
     let (groups, commits) = server.engine.commit_counts();
     out.counter("vaquita_commits", "Transactions committed.", commits);
     out.counter("vaquita_commit_groups", "Groups of transactions that were written and synced together.", groups);
+    let log_s = server.engine.log_time().as_secs_f64();
+    out.counter("vaquita_commit_log_seconds", "How long groups took to be in the log and on the disk.", log_s);
     let active = server.engine.active_transactions();
     out.gauge("vaquita_transactions_active", "Transactions that hold something.", active.len());
     let oldest = active.iter().map(|txn| txn.started.elapsed()).max().unwrap_or_default();
@@ -161,6 +168,19 @@ fn memory_by_owner(out: &mut Metrics, server: &Server) {
         .sample(&[("owner", "statements")], memory::used());
     out.gauge("vaquita_cache_limit_bytes", "What blocks and spans together may take.", server.engine.cache_bytes());
     out.gauge("vaquita_statement_memory_limit_bytes", "What statements and sessions together may take.", memory::bytes_max());
+}
+
+fn caches(out: &mut Metrics, server: &Server) {
+    let uses = [("row_cache", server.engine.row_cache_uses()), ("span_cache", server.engine.span_uses())];
+    for (name, help, count) in [
+        ("vaquita_cache_hits", "How often a cache had what was asked for.", (|uses| uses.hits) as fn(&CacheUses) -> u64),
+        ("vaquita_cache_misses", "How often it had not.", |uses| uses.misses),
+    ] {
+        let mut family = out.family(name, Kind::Counter, help);
+        for (cache, uses) in &uses {
+            family.sample(&[("cache", cache)], count(uses));
+        }
+    }
 }
 
 /// Properties of RocksDB: name, family, help.
@@ -213,6 +233,15 @@ fn disk(out: &mut Metrics, server: &Server) {
         stat.f_bavail.saturating_mul(stat.f_frsize),
     );
     out.gauge("vaquita_disk_bytes", "Size of that disk.", stat.f_blocks.saturating_mul(stat.f_frsize));
+}
+
+fn backups(out: &mut Metrics, server: &Server) {
+    let status = &server.backups;
+    if let Some(age_s) = status.age_s(vaquita_session::replication::now_us()) {
+        out.gauge("vaquita_backup_age_seconds", "Age of the newest backup that the server has taken by itself.", age_s);
+    }
+    out.counter("vaquita_backups_taken", "Backups that were taken.", status.taken.load(Ordering::Relaxed));
+    out.counter("vaquita_backups_failed", "Backups that failed.", status.failed.load(Ordering::Relaxed));
 }
 
 type ChannelMetric = (&'static str, Kind, &'static str, fn(&Channel) -> Option<f64>);

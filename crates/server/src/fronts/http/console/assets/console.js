@@ -1,6 +1,23 @@
-// Fetches a page again that says how often, and filters rows while one types. Nothing else: every page works without it.
+// Fetches a page again that says how often, filters rows while one types, and switches between light and dark. Nothing else: every page works
+// without it.
 "use strict";
-(() => {
+// Before the page is painted. Who has not chosen has what the system has.
+const root = document.documentElement;
+try { root.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* Storage may be forbidden. */ }
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll("button.theme")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = isDark ? "light" : "dark";
+      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* It holds for this page. */ }
+    });
+  }
+
+  // Where the menu is wider than the window.
+  document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
   const page = document.querySelector("main[data-refresh]");
   const busy = () => {
     const selected = document.getSelection();
@@ -39,4 +56,4 @@
       }
     });
   }
-})();
+});

@@ -33,6 +33,8 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
         "SELECT bucket_timer_high, count_bucket FROM performance_schema.events_statements_histogram_by_digest {of} AND count_bucket > 0 \
          ORDER BY bucket_number"
     ));
+    let plans =
+        view.statements.rows(&format!("SELECT * FROM performance_schema.vaquita_statement_plans {of} ORDER BY last_seen DESC"));
     let sample = row.text("query_sample_text").to_string();
     let is_whole = !sample.is_empty() && !sample.ends_with("...");
     let is_explained = is_whole && (analyzes || view.form.get("explain") == "1");
@@ -45,6 +47,7 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
         }
         div.tiles { (tiles(&row)) }
         (section("How long they took", buckets, histogram))
+        (section("Plans by which they ran", plans, all_plans))
         section {
             h2 { "Sample" }
             pre.sql { (sample) }
@@ -106,6 +109,38 @@ fn tiles(row: &Row<'_>) -> Markup {
         (tile("Waited for locks", &time_ps(row.number("sum_lock_time")), ""))
         (tile("Without an index", &count(row.number("sum_no_index_used")), &format!("{} full scans", count(row.number("sum_select_scan")))))
         (tile("Rows sorted", &count(row.number("sum_sort_rows")), &format!("{} temporary tables", count(row.number("sum_created_tmp_tables")))))
+    }
+}
+
+/// The one that ran last in full, the others folded.
+fn all_plans(rows: &Rows) -> Markup {
+    if rows.is_empty() {
+        return html! { p.hint { "None has run that has one." } };
+    }
+    html! {
+        div.scroll {
+            table {
+                thead { tr { th { "plan" } th.n { "count" } th.n { "mean" } th.n { "slowest" } th { "first seen" } th { "last seen" } } }
+                tbody {
+                    @for row in rows.iter() {
+                        tr {
+                            td { code { (row.text("PLAN_DIGEST")) } }
+                            td.n { (count(row.number("COUNT_STAR"))) }
+                            td.n { (time_ps(row.number("AVG_TIMER_WAIT"))) }
+                            td.n { (time_ps(row.number("MAX_TIMER_WAIT"))) }
+                            td { (row.text("FIRST_SEEN")) }
+                            td { (row.text("LAST_SEEN")) }
+                        }
+                    }
+                }
+            }
+        }
+        @for (at, row) in rows.iter().enumerate() {
+            details open[at == 0] {
+                summary { "Plan " (row.text("PLAN_DIGEST")) }
+                pre.plan { (row.value("PLAN_TEXT").map_or("It is not kept any more.", str::trim_end)) }
+            }
+        }
     }
 }
 

@@ -3,20 +3,23 @@
 pub mod backups;
 pub mod digest;
 pub mod locks;
+pub mod log;
 pub mod overview;
 pub mod replication;
 pub mod sessions;
 pub mod settings;
 pub mod statements;
+mod status_text;
 pub mod storage;
 pub mod table;
 pub mod tables;
 pub mod tuning;
+pub mod work;
 
 use super::form::Form;
-use super::history::History;
 use super::logins::Login;
 use super::statements::Statements;
+use crate::fronts::http::history::History;
 
 /// What a page has to work with.
 pub struct View<'a> {

@@ -1,43 +1,62 @@
-//! What the server does just now, and did in the last minutes.
-
-use std::time::Instant;
+//! What the server does just now, and did in the last minutes, hours or weeks.
 
 use maud::{Markup, html};
 use vaquita_types::Result;
 
 use super::View;
-use crate::fronts::http::console::chart::{Chart, Series};
+use crate::fronts::http::console::chart::{Chart, Series as Drawn};
 use crate::fronts::http::console::layout::{Content, failure, tile};
 use crate::fronts::http::console::shown::{Unit, bytes, count, time_s};
 use crate::fronts::http::console::statements::Rows;
-use crate::fronts::http::metrics::{Snapshot, bounds_s};
+use crate::fronts::http::history::{Point, Series, Values, Window};
 
-const REFRESH_MS: u64 = 2000;
-/// The charts go back so far.
-const SHOWN_S: f64 = 300.0;
-/// The tiles are means of so many of the last samples.
-const TILE_SAMPLES: usize = 3;
+/// The tiles are means of so many of the last points.
+const TILE_POINTS: usize = 3;
+
+/// What a window is called in the address and on the page, and how often its page is fetched again.
+fn facts(window: Window) -> (&'static str, &'static str, u64) {
+    match window {
+        Window::Minutes => ("", "5 minutes", 2_000),
+        Window::Hour => ("hour", "1 hour", 10_000),
+        Window::Day => ("day", "1 day", 60_000),
+        Window::Fortnight => ("weeks", "2 weeks", 600_000),
+    }
+}
 
 pub fn show(view: &mut View<'_>) -> Result<Content> {
     let status = view.statements.rows("SHOW GLOBAL STATUS");
     let replica = view.statements.rows("SHOW REPLICA STATUS");
-    let samples = view.history.map(|history| history.samples());
+    let wanted = view.form.get("last");
+    let window = Window::ALL.into_iter().find(|window| facts(*window).0 == wanted).unwrap_or(Window::Minutes);
+    let recent = view.history.map(|history| history.points(Window::Minutes));
+    let points = match (view.history, &recent) {
+        (Some(history), _) if window != Window::Minutes => Some(history.points(window)),
+        (_, recent) => recent.clone(),
+    };
     let body = html! {
         h1 { "Overview" }
         @match &status {
             Ok(status) => div.tiles {
-                (tiles(status, samples.as_deref().unwrap_or_default()))
+                (tiles(status, recent.as_deref().unwrap_or_default()))
                 @if let Ok(channels) = &replica { (replication(channels)) }
             },
             Err(error) => (failure(error)),
         }
-        @match samples {
-            Some(samples) if samples.len() >= 2 => (charts(&samples)),
-            Some(_) => p.hint { "The charts begin in a few seconds: samples are taken while somebody is logged in." },
+        @match points {
+            Some(points) => {
+                p.filter role="group" aria-label="The last" {
+                    @for choice in Window::ALL {
+                        @let (name, title, _) = facts(choice);
+                        a.choice href={ "/" @if !name.is_empty() { "?last=" (name) } } aria-current=[(choice == window).then_some("true")] { (title) }
+                    }
+                }
+                @if points.iter().any(|point| !point.values.is_nothing()) { (charts(&points, window)) }
+                @else { p.hint { "The charts begin in a few seconds." } }
+            },
             None => p.hint { "The charts of the whole server need the PROCESS privilege." },
         }
     };
-    Ok(Content::new("Overview", body).refreshed(REFRESH_MS))
+    Ok(Content::new("Overview", body).refreshed(facts(window).2))
 }
 
 fn value(status: &Rows, name: &str) -> f64 {
@@ -45,44 +64,40 @@ fn value(status: &Rows, name: &str) -> f64 {
     row.map_or(0.0, |row| row.number("Value"))
 }
 
-fn tiles(status: &Rows, samples: &[(Instant, Snapshot)]) -> Markup {
+fn tiles(status: &Rows, points: &[Point]) -> Markup {
     let value = |name: &str| value(status, name);
     let uptime = value("Uptime").max(1.0);
     let mean = value("Questions") / uptime;
-    let recent = samples.len().checked_sub(TILE_SAMPLES + 1).map_or(samples, |from| &samples[from..]);
-    let rate = |of: fn(&Snapshot) -> f64| match recent {
-        [first, .., last] => Some((of(&last.1) - of(&first.1)).max(0.0) / (last.0 - first.0).as_secs_f64().max(0.1)),
-        _ => None,
+    let recent = &points[points.len().saturating_sub(TILE_POINTS)..];
+    let now = |of: &dyn Fn(&Point) -> f64| {
+        let known: Vec<f64> = recent.iter().map(of).filter(|value| value.is_finite()).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
-    let last = samples.last().map(|(_, sample)| sample);
-    let slowest = match recent {
-        [first, .., last] => quantile(&first.1, &last.1, 0.95),
-        _ => f64::NAN,
-    };
+    let series = |series: Series| now(&|point| point.values.get(series));
+    let slowest = now(&|point| point.values.quantile(0.95));
     html! {
         (tile("Uptime", &time_s(uptime), ""))
         (tile(
             "Statements/s",
-            &rate(|s| s.questions as f64).map_or_else(|| count(mean.round()), |now| count(now.round())),
+            &count(series(Series::Timed).unwrap_or(mean).round()),
             &format!("{} on average", count(mean.round())),
         ))
-        @if slowest.is_finite() { (tile("95% take less than", &time_s(slowest), "")) }
+        @if let Some(slowest) = slowest { (tile("95% take less than", &time_s(slowest), "")) }
         (tile(
             "Connections",
             &count(value("Threads_connected")),
             &format!(
                 "{} running, at most {}",
-                count(last.map_or(value("Threads_running"), |last| last.running as f64)),
+                count(series(Series::Running).map_or(value("Threads_running"), f64::round)),
                 count(value("Max_used_connections"))
             ),
         ))
-        @if let Some(errors) = rate(|s| s.errors as f64) { (tile("Errors/s", &count(errors), "")) }
-        @if let Some(cores) = rate(|s| s.cpu_s) { (tile("CPU", &format!("{cores:.2} cores"), "")) }
-        @if let Some(last) = last {
-            (tile("Memory", &bytes(last.resident_bytes as f64), ""))
-            (tile("Data", &bytes(last.data_bytes as f64), &format!("{} free on disk", bytes(last.disk_free_bytes as f64))))
-        } @else {
-            (tile("Data", &bytes(value("Rocksdb_sst_bytes")), ""))
+        @if let Some(errors) = series(Series::Errors) { (tile("Errors/s", &count(errors), "")) }
+        @if let Some(cores) = series(Series::Cpu) { (tile("CPU", &format!("{cores:.2} cores"), "")) }
+        @if let Some(resident) = series(Series::Resident) { (tile("Memory", &bytes(resident), "")) }
+        @match (series(Series::Data), series(Series::DiskFree)) {
+            (Some(data), Some(free)) => (tile("Data", &bytes(data), &format!("{} free on disk", bytes(free)))),
+            _ => (tile("Data", &bytes(value("Rocksdb_sst_bytes")), "")),
         }
         (tile(
             "Commits",
@@ -103,120 +118,140 @@ fn replication(channels: &Rows) -> Markup {
     }
 }
 
-/// What a statement took that was slower than `part` of those between two samples; NaN if there was none.
-fn quantile(from: &Snapshot, to: &Snapshot, part: f64) -> f64 {
-    let all = to.timed.saturating_sub(from.timed);
-    if all == 0 {
-        return f64::NAN;
-    }
-    let wanted = all as f64 * part;
-    let (mut low_s, mut below_low) = (0.0, 0.0);
-    for (at, high_s) in bounds_s().enumerate() {
-        let count = |sample: &Snapshot| sample.not_slower.get(at).copied().unwrap_or(0);
-        let below = count(to).saturating_sub(count(from)) as f64;
-        if below >= wanted {
-            // As if they were spread evenly between the bounds.
-            return low_s + (high_s - low_s) * (wanted - below_low) / (below - below_low).max(1.0);
-        }
-        (low_s, below_low) = (high_s, below);
-    }
-    low_s
+/// A chart: its title, its unit, whether its series stand above each other, and their names and numbers.
+type ChartOf = (&'static str, Unit, bool, &'static [(&'static str, fn(&Values) -> f64)]);
+
+const LINES: bool = false;
+const AREAS: bool = true;
+
+const CHARTS: &[ChartOf] = &[
+    (
+        "Statements",
+        Unit::PerSecond,
+        AREAS,
+        &[
+            ("SELECT", |v| v.get(Series::Selects)),
+            ("INSERT", |v| v.get(Series::Inserts)),
+            ("UPDATE", |v| v.get(Series::Updates)),
+            ("DELETE", |v| v.get(Series::Deletes)),
+            ("others", others),
+        ],
+    ),
+    (
+        "Time of statements",
+        Unit::Seconds,
+        LINES,
+        &[("median", |v| v.quantile(0.5)), ("95%", |v| v.quantile(0.95)), ("99%", |v| v.quantile(0.99))],
+    ),
+    ("Errors", Unit::PerSecond, LINES, &[("errors", |v| v.get(Series::Errors))]),
+    ("Connections", Unit::Count, LINES, &[("connected", |v| v.get(Series::Connected)), ("running", |v| v.get(Series::Running))]),
+    ("CPU", Unit::Cores, LINES, &[("cores", |v| v.get(Series::Cpu))]),
+    (
+        "Memory by owner",
+        Unit::Bytes,
+        AREAS,
+        &[
+            ("blocks", |v| v.get(Series::BlockCache)),
+            ("rows", |v| v.get(Series::RowCache)),
+            ("spans", |v| v.get(Series::Spans)),
+            ("memtables", |v| v.get(Series::Memtables)),
+            ("statements", |v| v.get(Series::StatementMemory)),
+            ("other", other_memory),
+        ],
+    ),
+    (
+        "Commits",
+        Unit::PerSecond,
+        LINES,
+        &[("commits", |v| v.get(Series::Commits)), ("groups, one sync each", |v| v.get(Series::CommitGroups))],
+    ),
+    (
+        "Time of a group in the log",
+        Unit::Seconds,
+        LINES,
+        &[("mean", |v| v.get(Series::LogSeconds) / v.get(Series::CommitGroups))],
+    ),
+    (
+        "Waits for row locks",
+        Unit::PerSecond,
+        LINES,
+        &[("waits", |v| v.get(Series::LockWaits)), ("deadlocks", |v| v.get(Series::Deadlocks))],
+    ),
+    (
+        "Time of a wait for a row lock",
+        Unit::Seconds,
+        LINES,
+        &[("mean", |v| v.get(Series::LockWaitSeconds) / v.get(Series::LockWaits))],
+    ),
+    ("The oldest transaction", Unit::Seconds, LINES, &[("age", |v| v.get(Series::OldestTransaction))]),
+    (
+        "Rows",
+        Unit::PerSecond,
+        LINES,
+        &[
+            ("examined", |v| v.get(Series::RowsExamined)),
+            ("sent", |v| v.get(Series::RowsSent)),
+            ("changed", |v| v.get(Series::RowsChanged)),
+        ],
+    ),
+    (
+        "Network",
+        Unit::BytesPerSecond,
+        LINES,
+        &[("received", |v| v.get(Series::BytesReceived)), ("sent", |v| v.get(Series::BytesSent))],
+    ),
+    ("Disk", Unit::BytesPerSecond, LINES, &[("read", |v| v.get(Series::DiskRead)), ("written", |v| v.get(Series::DiskWritten))]),
+    ("Data", Unit::Bytes, AREAS, &[("files", |v| v.get(Series::Data)), ("binary log", |v| v.get(Series::BinaryLog))]),
+    ("Compactions", Unit::Count, LINES, &[("that run", |v| v.get(Series::Compactions))]),
+    ("Waits for compaction", Unit::Bytes, LINES, &[("bytes", |v| v.get(Series::ToCompact))]),
+    ("Writes that are slowed down", Unit::Part, LINES, &[("of the time", |v| v.get(Series::Stalled))]),
+    (
+        "Found in memory",
+        Unit::Part,
+        LINES,
+        &[
+            ("rows by key", |v| part_of(v.get(Series::RowCacheHits), v.get(Series::RowCacheMisses))),
+            ("spans of scans", |v| part_of(v.get(Series::SpanHits), v.get(Series::SpanMisses))),
+        ],
+    ),
+    ("Replication", Unit::Seconds, LINES, &[("behind", |v| v.get(Series::ReplicaBehind))]),
+    ("Backups", Unit::Seconds, LINES, &[("age of the newest", |v| v.get(Series::BackupAge))]),
+];
+
+fn others(values: &Values) -> f64 {
+    let known = [Series::Selects, Series::Inserts, Series::Updates, Series::Deletes];
+    (values.get(Series::Timed) - known.into_iter().map(|series| values.get(series)).sum::<f64>()).max(0.0)
 }
 
-fn charts(samples: &[(Instant, Snapshot)]) -> Markup {
-    let now = samples.last().map_or_else(Instant::now, |(at, _)| *at);
-    let from = samples.iter().position(|(at, _)| (now - *at).as_secs_f64() <= SHOWN_S).unwrap_or(0);
-    let samples = &samples[from..];
-    let Some((first, rest)) = samples.split_first() else { return html! {} };
-    let _ = first;
-    let ages: Vec<f64> = rest.iter().map(|(at, _)| (now - *at).as_secs_f64()).collect();
-    let pairs = || samples.iter().zip(rest);
-    let rate = |name: &'static str, of: &dyn Fn(&Snapshot) -> f64| Series {
-        name,
-        values: pairs().map(|(a, b)| (of(&b.1) - of(&a.1)).max(0.0) / (b.0 - a.0).as_secs_f64().max(0.1)).collect(),
+fn other_memory(values: &Values) -> f64 {
+    let owners = [Series::BlockCache, Series::RowCache, Series::Spans, Series::Memtables, Series::StatementMemory];
+    (values.get(Series::Resident) - owners.into_iter().map(|series| values.get(series)).sum::<f64>()).max(0.0)
+}
+
+/// NaN if there was neither.
+fn part_of(hits: f64, misses: f64) -> f64 {
+    hits / (hits + misses)
+}
+
+fn charts(points: &[Point], window: Window) -> Markup {
+    let ages: Vec<f64> = points.iter().map(|point| point.age_s).collect();
+    let drawn = |series: &[(&'static str, fn(&Values) -> f64)]| -> Vec<Drawn> {
+        let values = |of: fn(&Values) -> f64| {
+            let gap = |values: &Values| if values.is_nothing() { f64::NAN } else { of(values) };
+            points.iter().map(|point| gap(&point.values)).collect()
+        };
+        series.iter().map(|(name, of)| Drawn { name, values: values(*of) }).collect()
     };
-    let state =
-        |name: &'static str, of: &dyn Fn(&Snapshot) -> f64| Series { name, values: rest.iter().map(|(_, s)| of(s)).collect() };
-    let slowest =
-        |name: &'static str, part: f64| Series { name, values: pairs().map(|(a, b)| quantile(&a.1, &b.1, part)).collect() };
-    let owners: Vec<&'static str> =
-        rest.last().map_or_else(Vec::new, |(_, s)| s.memory.iter().map(|(owner, _)| *owner).collect());
-    let memory = owners.iter().map(|owner| {
-        let of = |s: &Snapshot| s.memory.iter().find(|(known, _)| known == owner).map_or(0.0, |(_, bytes)| *bytes as f64);
-        state(owner, &of)
-    });
-    let other = |s: &Snapshot| (s.resident_bytes as f64 - s.memory.iter().map(|(_, bytes)| *bytes as f64).sum::<f64>()).max(0.0);
-    let memory: Vec<Series> = memory.chain([state("other", &other)]).collect();
-    let charts: Vec<(&str, Unit, Vec<Series>, bool)> = vec![
-        (
-            "Statements",
-            Unit::PerSecond,
-            vec![
-                rate("reads", &|s| s.reads as f64),
-                rate("writes", &|s| s.writes as f64),
-                rate("others", &|s| s.timed.saturating_sub(s.reads + s.writes) as f64),
-            ],
-            true,
-        ),
-        ("Time of statements", Unit::Seconds, vec![slowest("median", 0.5), slowest("95%", 0.95), slowest("99%", 0.99)], false),
-        (
-            "Connections",
-            Unit::Count,
-            vec![state("connected", &|s| s.connected as f64), state("running", &|s| s.running as f64)],
-            false,
-        ),
-        ("Errors", Unit::PerSecond, vec![rate("errors", &|s| s.errors as f64)], false),
-        ("CPU", Unit::Cores, vec![rate("cores", &|s| s.cpu_s)], false),
-        ("Memory by owner", Unit::Bytes, memory, true),
-        (
-            "Commits",
-            Unit::PerSecond,
-            vec![rate("commits", &|s| s.commits as f64), rate("groups, one sync each", &|s| s.commit_groups as f64)],
-            false,
-        ),
-        ("Waits for row locks", Unit::PerSecond, vec![rate("waits", &|s| s.lock_waits as f64)], false),
-        (
-            "Rows",
-            Unit::PerSecond,
-            vec![rate("examined", &|s| s.rows_examined as f64), rate("sent", &|s| s.rows_sent as f64)],
-            false,
-        ),
-        (
-            "Network",
-            Unit::BytesPerSecond,
-            vec![rate("received", &|s| s.bytes_received as f64), rate("sent", &|s| s.bytes_sent as f64)],
-            false,
-        ),
-        (
-            "Data",
-            Unit::Bytes,
-            vec![state("files", &|s| s.data_bytes as f64), state("to compact", &|s| s.compaction_pending_bytes as f64)],
-            false,
-        ),
-    ];
     html! {
         div.charts {
-            @for (title, unit, series, is_stacked) in charts {
-                (Chart { title, unit, ages_s: &ages, series, is_stacked }.draw())
+            @for (title, unit, is_stacked, series) in CHARTS {
+                @let series = drawn(series);
+                // What there is none of has no chart, as replication on a server that follows none.
+                @if series.iter().any(|series| series.values.iter().any(|value| value.is_finite())) {
+                    @let since = (window.seconds() as f64, facts(window).1);
+                    (Chart { title, unit: *unit, ages_s: &ages, since, series, is_stacked: *is_stacked }.draw())
+                }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_between_the_bounds() {
-        let sample = |timed: u64, from: usize| Snapshot {
-            timed,
-            not_slower: bounds_s().enumerate().map(|(at, _)| if at >= from { timed } else { 0 }).collect(),
-            ..Snapshot::default()
-        };
-        // 100 statements between the first two bounds, 10 and 25 µs.
-        let took = quantile(&sample(0, 1), &sample(100, 1), 0.5);
-        assert!((took - 17.5e-6).abs() < 1e-9, "{took}");
-        assert!(quantile(&sample(5, 1), &sample(5, 1), 0.5).is_nan());
     }
 }

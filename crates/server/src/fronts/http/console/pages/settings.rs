@@ -12,7 +12,7 @@ pub fn list(view: &mut View<'_>) -> Result<Content> {
     let search = view.form.get("q").to_lowercase();
     let is_for_changed = view.form.get("changed") == "1";
     let rows = view.statements.rows(
-        "SELECT i.variable_name AS name, v.variable_value AS value, i.variable_source AS source, i.min_value, i.max_value, i.set_time, i.set_user \
+        "SELECT i.variable_name AS name, v.variable_value AS value, i.variable_source AS source, i.min_value, i.max_value, i.set_time, i.set_user, i.set_host \
          FROM performance_schema.variables_info i JOIN performance_schema.global_variables v USING (variable_name) ORDER BY name",
     );
     let body = html! {
@@ -45,7 +45,7 @@ fn table(rows: &Rows, search: &str, is_for_changed: bool) -> Markup {
                                 td.value { (def.map_or_else(String::new, |def| def.show(&def.default))) }
                                 td {
                                     @if is_set { b { (row.text("source").to_lowercase()) } } @else { "default" }
-                                    @if let Some(user) = row.value("set_user") { span.more { (user) " " (row.text("set_time")) } }
+                                    @if let Some(user) = row.value("set_user") { span.more { (user) "@" (row.text("set_host")) ", " (row.text("set_time").split('.').next().unwrap_or_default()) } }
                                 }
                                 td.prose.idle[def.is_some_and(|def| def.effect != Effect::Acts)] { (prose) }
                             }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use vaquita_types::Result;
 
 use super::View;
-use super::locks::part;
+use super::status_text;
 use crate::fronts::http::console::layout::{Content, failure, section, tile};
 use crate::fronts::http::console::shown::{bytes, count};
 use crate::fronts::http::console::statements::Rows;
@@ -18,11 +18,11 @@ pub fn show(view: &mut View<'_>) -> Result<Content> {
     let body = html! {
         h1 { "Storage" }
         @match &counters {
-            Ok(counters) => div.tiles { (tiles(counters)) },
+            Ok(counters) => div.tiles { (tiles(counters, &text)) },
             Err(error) => (failure(error)),
         }
         (section("Levels", status, |_| levels(&text)))
-        @if let Some(figures) = part(&text, "STORAGE") {
+        @if let Some(figures) = status_text::part(&text, "STORAGE") {
             section { h2 { "Figures" } (numbers(figures)) }
         }
         @if !text.is_empty() {
@@ -32,13 +32,20 @@ pub fn show(view: &mut View<'_>) -> Result<Content> {
     Ok(Content::new("Storage", body).refreshed(REFRESH_MS))
 }
 
-fn tiles(counters: &Rows) -> Markup {
+fn tiles(counters: &Rows, text: &str) -> Markup {
     let value = |name: &str| {
         counters.iter().find(|row| row.text("Variable_name").eq_ignore_ascii_case(name)).map_or(0.0, |row| row.number("Value"))
     };
     let (groups, commits) = (value("Rocksdb_commit_groups"), value("Rocksdb_commits"));
     html! {
         (tile("Files", &bytes(value("Rocksdb_sst_bytes")), ""))
+        @if let Some(live) = number_of(text, "bytes of live data, estimated").filter(|live| *live > 0.0) {
+            (tile("Space amplification", &format!("{:.2}", value("Rocksdb_sst_bytes") / live), "bytes of files for each of live data"))
+        }
+        @if let Some(factor) = write_amplification(text) { (tile("Write amplification", factor, "bytes written for each that was flushed")) }
+        (tile("Writes", stalls(text), ""))
+        (tile("Rows by key", &part(value("Rocksdb_row_cache_hits"), value("Rocksdb_row_cache_misses")), "found in memory"))
+        (tile("Scans", &part(value("Rocksdb_span_hits"), value("Rocksdb_span_misses")), "found a span in memory"))
         (tile("Memtables", &bytes(value("Rocksdb_memtable_bytes")), ""))
         (tile("Block cache", &bytes(value("Rocksdb_block_cache_bytes")), ""))
         (tile("To compact", &bytes(value("Rocksdb_bytes_to_compact")), ""))
@@ -47,6 +54,29 @@ fn tiles(counters: &Rows) -> Markup {
         (tile("Read from disks", &bytes(value("Innodb_data_read")), ""))
         (tile("Written to disks", &bytes(value("Innodb_data_written")), ""))
     }
+}
+
+/// A line of the figures.
+pub fn number_of(text: &str, meaning: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_suffix(meaning)?.trim().parse().ok())
+}
+
+/// Of the line `Sum` of the first table of levels.
+fn write_amplification(text: &str) -> Option<&str> {
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("Level "));
+    let head: Vec<&str> = lines.next()?.split_whitespace().collect();
+    let sum: Vec<&str> = lines.find(|line| line.trim_start().starts_with("Sum"))?.split_whitespace().collect();
+    // A size has a column more.
+    sum.get(head.iter().position(|name| *name == "W-Amp")? + 1).copied()
+}
+
+pub fn stalls(text: &str) -> &'static str {
+    let rate = number_of(text, "bytes/s writes are slowed to, 0 if they are not").unwrap_or(0.0);
+    if rate > 0.0 { "slowed down" } else { "not slowed down" }
+}
+
+fn part(hits: f64, misses: f64) -> String {
+    if hits + misses > 0.0 { format!("{:.1}%", 100.0 * hits / (hits + misses)) } else { "–".to_string() }
 }
 
 /// RocksDB's first table of levels: words in columns, of which a size has two.

@@ -1,5 +1,7 @@
 //! Tables with what they take, and indexes that nobody uses or needs.
 
+use std::collections::HashMap;
+
 use maud::{Markup, html};
 use vaquita_types::Result;
 
@@ -14,14 +16,27 @@ const ROWS: usize = 500;
 pub fn list(view: &mut View<'_>) -> Result<Content> {
     let search = view.form.get("q").to_string();
     let such = match search.as_str() {
-        "" => "AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')".to_string(),
-        text => format!("AND (INSTR(table_name, {0}) OR table_schema = {0})", literal(text)),
+        "" => "AND t.table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')".to_string(),
+        text => format!("AND (INSTR(t.table_name, {0}) OR t.table_schema = {0})", literal(text)),
     };
     let rows = view.statements.rows(&format!(
-        "SELECT table_schema AS `schema`, table_name AS name, table_rows AS `rows`, data_length AS data, index_length AS indexes, \
-         avg_row_length AS mean, auto_increment, table_collation AS collation FROM information_schema.tables \
-         WHERE table_type = 'BASE TABLE' {such} ORDER BY data_length + index_length DESC LIMIT {ROWS}"
+        "SELECT t.table_schema AS `schema`, t.table_name AS name, t.table_rows AS `rows`, t.data_length AS data, t.index_length AS indexes, \
+         t.avg_row_length AS mean, t.auto_increment, t.table_collation AS collation FROM information_schema.tables t \
+         WHERE t.table_type = 'BASE TABLE' {such} ORDER BY t.data_length + t.index_length DESC LIMIT {ROWS}"
     ));
+    // Not everybody who sees a table may see what is done with it.
+    let uses = view.statements.rows(
+        "SELECT object_schema, object_name, count_read, count_write FROM performance_schema.table_io_waits_summary_by_table \
+         WHERE count_star > 0 ORDER BY count_star DESC LIMIT 2000",
+    );
+    let uses: HashMap<(String, String), (f64, f64)> = uses
+        .iter()
+        .flat_map(Rows::iter)
+        .map(|row| {
+            let name = (row.text("object_schema").to_string(), row.text("object_name").to_string());
+            (name, (row.number("count_read"), row.number("count_write")))
+        })
+        .collect();
     let unused = view.statements.rows("SELECT object_schema AS object_schema, object_name AS object_name, index_name AS index_name FROM sys.schema_unused_indexes LIMIT 200");
     let redundant = view.statements.rows(
         "SELECT table_schema AS table_schema, table_name AS table_name, redundant_index_name AS redundant, redundant_index_columns AS columns, \
@@ -33,7 +48,7 @@ pub fn list(view: &mut View<'_>) -> Result<Content> {
             input type="search" name="q" value=(search) placeholder="Part of a name, or a schema" aria-label="Search";
             button { "Search" }
         }
-        (section("The largest", rows, table))
+        (section("The largest", rows, |rows| table(rows, &uses)))
         (section("Indexes that no statement has used since the start", unused, indexes))
         (section("Indexes that another has already", redundant, redundant_indexes))
     };
@@ -44,7 +59,7 @@ fn address(schema: &str, name: &str) -> String {
     format!("/tables/{}/{}", encoded(schema), encoded(name))
 }
 
-fn table(rows: &Rows) -> Markup {
+fn table(rows: &Rows, uses: &HashMap<(String, String), (f64, f64)>) -> Markup {
     if rows.is_empty() {
         return html! { p.hint { "There are none that this account may see." } };
     }
@@ -56,7 +71,7 @@ fn table(rows: &Rows) -> Markup {
                 thead {
                     tr {
                         th { "schema" } th { "table" } th.n { "rows" } th.n { "data" } th.n { "indexes" } th { "together" }
-                        th.n { "bytes a row" } th.n { "next AUTO_INCREMENT" } th { "collation" }
+                        th.n { "bytes a row" } th.n { "rows read" } th.n { "written" } th.n { "next AUTO_INCREMENT" } th { "collation" }
                     }
                 }
                 tbody {
@@ -69,6 +84,10 @@ fn table(rows: &Rows) -> Markup {
                             td.n { (bytes(row.number("indexes"))) }
                             td { meter min="0" max=(largest) value=(size(&row)) {} " " (bytes(size(&row))) }
                             td.n { (count(row.number("mean"))) }
+                            @match uses.get(&(row.text("schema").to_string(), row.text("name").to_string())) {
+                                Some((read, written)) => { td.n { (count(*read)) } td.n { (count(*written)) } },
+                                None => { td.n { "–" } td.n { "–" } },
+                            }
                             td.n { (row.value("auto_increment").unwrap_or("–")) }
                             td { (row.text("collation")) }
                         }
