@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$CLIENTS_DIR"
 
 digest=$(cat install.sh lib.sh python/requirements.txt node/package-lock.json java/pom.xml java-debezium/pom.xml go/go*.mod go-reader/go.mod rust-sqlx/Cargo.lock | sha256sum)
-commands=(mariadb pt-query-digest php go java javac mvn node npm pkg-config cc)
-missing() { for c in "${commands[@]}"; do command -v "$c" >/dev/null || echo "$c"; done; }
+commands=(mariadb pt-query-digest php go java javac mvn node npm pkg-config cc prometheus-mysqld-exporter)
+missing() { for c in "${commands[@]}"; do command -v "$c" >/dev/null || echo "$c"; done; has_chromium || echo chromium; }
 if [ "$(cat "$CLIENTS_CACHE/stamp" 2>/dev/null)" = "$digest" ] && [ -z "$(missing)" ] && [ -x "$CLIENTS_VENV/bin/python" ]; then
   exit
 fi
@@ -28,6 +28,9 @@ want npm npm
 want pkg-config pkg-config
 want cc build-essential
 want pt-query-digest percona-toolkit
+# A browser for the console and an exporter for the metrics.
+want prometheus-mysqld-exporter prometheus-mysqld-exporter
+if ! has_chromium; then need+=(chromium); fi
 for p in php-mysql python3-dev python3-venv libmariadb-dev ca-certificates; do package "$p"; done
 if [ ${#need[@]} -gt 0 ]; then
   sudo=; [ "$(id -u)" = 0 ] || sudo=sudo

@@ -11,6 +11,9 @@ CLIENTS_CARGO_TARGET=${VAQUITA_CLIENTS_TARGET:-$CLIENTS_CACHE/cargo}
 PATH=$HOME/.cargo/bin:$PATH
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-mod=mod"
 
+# As python/browser.py looks for it. Ubuntu has it as a snap only, which containers cannot install: there a browser of the machine is used.
+has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+
 # The current go-sql-driver wants Go 1.24; go1.18.mod holds the last release that Debian 12's and Ubuntu's Go compiles.
 go_modfile() {
   local minor

@@ -15,11 +15,12 @@
 #
 # The readers of the binary log (mysql-replication, go-mysql, zongji, Debezium) do instead what they are for: they read inserts, updates, deletes
 # and DDL as rows, not what was rolled back, and go on where they have stopped. "backup to S3" backs the server up to an object store and restores it. pt-query-digest reads the slow log and the general log.
+# "metrics" and "console" start servers with an HTTP front: /metrics as Prometheus and mysqld_exporter read it, and every page and action of the console in a browser.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
 pattern=${1:-}
-client_seconds_max=60   # seconds per client; the slowest (Debezium) needs about ten
+client_seconds_max=120   # seconds per client; the slowest (the console in Chromium) needs about thirty
 passed=0 failed=0 skipped=0 names=()
 
 # ---- the server
@@ -103,12 +104,18 @@ backup_s3_run() { VAQUITA=${VAQUITA:-${CARGO_TARGET_DIR:-$HOME/.cache/vaquita/ta
 # It reads files of the server.
 digest_has() { [ -z "${CLIENTS_SERVER:-}" ] && command -v pt-query-digest >/dev/null && mariadb_has; }
 digest_run() { ./digest.sh; }
+# Servers of their own, with the HTTP front: Prometheus' parsers and mysqld_exporter, and a browser.
+own_server() { VAQUITA=${VAQUITA:-${CARGO_TARGET_DIR:-$HOME/.cache/vaquita/target}/debug/vaquita} python "$1"; }
+metrics_has() { [ -z "${CLIENTS_SERVER:-}" ] && command -v prometheus-mysqld-exporter >/dev/null && python_has prometheus_client,pymysql; }
+metrics_run() { own_server metrics; }
+console_has() { [ -z "${CLIENTS_SERVER:-}" ] && has_chromium && python_has websocket,pymysql; }
+console_run() { own_server console; }
 
 clients=(
   "mariadb:mariadb CLI" "mysql:mysql CLI" "pymysql:PyMySQL" "mysqlclient:mysqlclient" "connector_python:mysql-connector-python"
   "sqlalchemy:SQLAlchemy" "go:go-sql-driver" "java:Connector/J" "node:node mysql2" "mysqli:PHP mysqli" "pdo:PHP PDO" "sqlx:Rust sqlx"
   "reader_python:mysql-replication" "reader_go:go-mysql" "reader_node:zongji" "debezium:Debezium"
-  "backup_s3:backup to S3" "digest:pt-query-digest"
+  "backup_s3:backup to S3" "digest:pt-query-digest" "metrics:metrics" "console:console in Chromium"
 )
 
 # ---- running them
