@@ -82,8 +82,8 @@ fn a_server_that_does_not_answer_does_not_feed_its_watchdog() {
     let mut late = 0;
     while manager.socket.recv(&mut buffer).is_ok() {
         late += 1;
+        assert!(late <= 2, "{late} messages of a server that nobody reaches");
     }
-    assert!(late <= 2, "{late} messages of a server that nobody reaches");
     assert!(Client::connect(server.port, "root", PASSWORD).is_ok(), "it lives");
 }
 
