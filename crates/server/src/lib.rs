@@ -16,9 +16,9 @@ pub mod import_config;
 #[cfg(test)]
 mod instructions;
 pub mod log;
-pub mod man_pages;
 mod log_files;
 mod log_form;
+pub mod man_pages;
 #[allow(unsafe_code)] // an allocator
 mod memory;
 mod notify;

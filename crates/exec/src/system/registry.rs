@@ -15,8 +15,8 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
     Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, resources, routines,
-    schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers, variables,
-    views,
+    schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers,
+    variables, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -178,8 +178,8 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("performance_schema.variables_by_thread", variables::by_thread),
     ("performance_schema.variables_info", variables::info),
     ("performance_schema.variables_metadata", variables::metadata),
-    ("performance_schema.vaquita_deadlocks", transactions::deadlocks),
-    ("performance_schema.vaquita_statement_plans", statements::plans),
+    ("vaquita.deadlocks", transactions::deadlocks),
+    ("vaquita.statement_plans", statements::plans),
     ("vaquita.machine", |cx| told::rows(cx, "vaquita", "machine")),
     ("vaquita.tuning", |cx| told::rows(cx, "vaquita", "tuning")),
     ("vaquita.tuning_log", |cx| told::rows(cx, "vaquita", "tuning_log")),

@@ -52,7 +52,7 @@ pub fn summary_by_digest(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         .collect())
 }
 
-/// vaquita_statement_plans: by which plans the statements of a digest ran.
+/// vaquita.statement_plans: by which plans the statements of a digest ran.
 pub fn plans(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let plans = events(cx).map(StatementEvents::plans).unwrap_or_default();
     let row = |plan: &PlanInfo| {

@@ -248,7 +248,7 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     cx.statement.store.locks().dump().into_iter().map(row).collect()
 }
 
-/// vaquita_deadlocks: the last ones, a row for each transaction in them.
+/// vaquita.deadlocks: the last ones, a row for each transaction in them.
 pub fn deadlocks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let deadlocks = cx.statement.store.locks().last_deadlocks();
     if deadlocks.is_empty() {

@@ -105,7 +105,7 @@ fn plans_of_a_digest_are_told_apart() {
         client
             .query(&format!(
                 "SELECT p.count_star, p.plan_text, p.sum_timer_wait >= p.max_timer_wait, p.first_seen <= p.last_seen, p.digest \
-                 FROM performance_schema.vaquita_statement_plans p JOIN performance_schema.events_statements_summary_by_digest d \
+                 FROM vaquita.statement_plans p JOIN performance_schema.events_statements_summary_by_digest d \
                  ON d.digest = p.digest AND d.schema_name = p.schema_name WHERE {such} ORDER BY p.first_seen"
             ))
             .rows()
@@ -121,7 +121,7 @@ fn plans_of_a_digest_are_told_apart() {
     let page = root.page(&format!("/statements/{}?schema=d", found[0][4]));
     assert!(page.matches("<pre class=\"plan\">").count() == 2 && page.contains("Table scan on t"), "{page}");
     run(&mut client, &["TRUNCATE performance_schema.events_statements_summary_by_digest"]);
-    assert!(client.query("SELECT * FROM performance_schema.vaquita_statement_plans WHERE schema_name = 'd'").rows().len() < 2);
+    assert!(client.query("SELECT * FROM vaquita.statement_plans WHERE schema_name = 'd'").rows().len() < 2);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn plans_of_prepared_statements_and_of_many() {
     }
     let of = |client: &mut Client, text: &str| {
         client.query(&format!(
-            "SELECT p.count_star, p.plan_text FROM performance_schema.vaquita_statement_plans p \
+            "SELECT p.count_star, p.plan_text FROM vaquita.statement_plans p \
              JOIN performance_schema.events_statements_summary_by_digest d USING (digest) WHERE d.digest_text LIKE '{text}'"
         ))
     };
@@ -161,7 +161,7 @@ fn deadlocks_are_remembered() {
         &mut watcher,
         &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)", "INSERT INTO d.t VALUES (1, 1), (2, 2)"],
     );
-    assert_eq!(watcher.query("SELECT * FROM performance_schema.vaquita_deadlocks").rows().len(), 0);
+    assert_eq!(watcher.query("SELECT * FROM vaquita.deadlocks").rows().len(), 0);
     let long = format!("UPDATE d.t SET v = 8 WHERE id = 2 /* {} */", "x".repeat(10_000));
     for _ in 0..2 {
         let (mut a, mut b) = (server.connect(), server.connect());
@@ -184,7 +184,7 @@ fn deadlocks_are_remembered() {
     let rows = watcher
         .query(
             "SELECT deadlock_id, is_victim, lock_mode, object_schema, object_name, index_name, lock_data, LEFT(sql_text, 29), \
-             LENGTH(sql_text) < 5000 FROM performance_schema.vaquita_deadlocks ORDER BY deadlock_id, lock_data",
+             LENGTH(sql_text) < 5000 FROM vaquita.deadlocks ORDER BY deadlock_id, lock_data",
         )
         .rows();
     assert_eq!(rows.len(), 4, "{rows:?}");
@@ -200,14 +200,11 @@ fn deadlocks_are_remembered() {
         page.contains("Number 2, ") && page.contains("class=\"node victim\"") && page.contains("UPDATE d.t SET v = 9"),
         "{page}"
     );
-    // Only for who may read performance_schema.
+    // Only for who may read the schema.
     run(&mut watcher, &["CREATE USER ana@'%' IDENTIFIED BY 'x'"]);
     let mut ana = Client::connect(server.port, "ana", "x").expect("connects");
-    for table in ["vaquita_deadlocks", "vaquita_statement_plans"] {
-        assert!(
-            matches!(ana.query(&format!("SELECT * FROM performance_schema.{table}")), Answer::Err { code: 1142, .. }),
-            "{table}"
-        );
+    for table in ["deadlocks", "statement_plans"] {
+        assert!(matches!(ana.query(&format!("SELECT * FROM vaquita.{table}")), Answer::Err { code: 1142, .. }), "{table}");
     }
 }
 

@@ -66,7 +66,7 @@ fn its_schema_is_there_and_in_no_list() {
     }
     let names: Vec<String> =
         client.query("SHOW TABLES FROM vaquita").rows().iter().map(|row| row[0].trim().to_string()).collect();
-    assert_eq!(names, ["machine", "tuning", "tuning_log"]);
+    assert_eq!(names, ["deadlocks", "machine", "statement_plans", "tuning", "tuning_log"]);
     let mut code = |statement: &str| match client.query(statement) {
         Answer::Err { code, .. } => code,
         _ => 0,

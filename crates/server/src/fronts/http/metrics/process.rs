@@ -5,16 +5,6 @@ use std::fs;
 use super::format::Metrics;
 use crate::process::stat;
 
-/// Bytes that the process has had read from disks, and written to them.
-pub fn disk_bytes() -> (u64, u64) {
-    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-    };
-    (field("read_bytes"), field("write_bytes"))
-}
-
 /// Seconds since 1970 when the machine was started.
 fn boot_s() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;

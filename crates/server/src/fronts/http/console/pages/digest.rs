@@ -33,8 +33,7 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
         "SELECT bucket_timer_high, count_bucket FROM performance_schema.events_statements_histogram_by_digest {of} AND count_bucket > 0 \
          ORDER BY bucket_number"
     ));
-    let plans =
-        view.statements.rows(&format!("SELECT * FROM performance_schema.vaquita_statement_plans {of} ORDER BY last_seen DESC"));
+    let plans = view.statements.rows(&format!("SELECT * FROM vaquita.statement_plans {of} ORDER BY last_seen DESC"));
     let sample = row.text("query_sample_text").to_string();
     let is_whole = !sample.is_empty() && !sample.ends_with("...");
     let is_explained = is_whole && (analyzes || view.form.get("explain") == "1");

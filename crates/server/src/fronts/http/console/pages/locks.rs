@@ -37,7 +37,7 @@ pub fn show(view: &mut View<'_>) -> Result<Content> {
          l.lock_status AS status FROM performance_schema.metadata_locks l \
          LEFT JOIN performance_schema.threads t ON t.thread_id = l.owner_thread_id LIMIT 200",
     );
-    let deadlocks = view.statements.rows("SELECT * FROM performance_schema.vaquita_deadlocks ORDER BY deadlock_id DESC");
+    let deadlocks = view.statements.rows("SELECT * FROM vaquita.deadlocks ORDER BY deadlock_id DESC");
     let body = html! {
         h1 { "Locks" }
         (section("Waits", waits, |rows| html! { (waits_graph(rows)) (waiting(rows)) }))
