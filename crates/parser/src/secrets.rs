@@ -323,7 +323,6 @@ mod tests {
             "alter user a identified by 'x' require ssl comment 'c'",
             "set password for a = 'pw' replace 'pw'",
             "set password = 'pw'",
-            "set @a = 1, password = 'pw', @b = 'c'",
             "change replication source to source_host = 'h', source_password = 'pw' for channel 'c'",
             "start replica user = 'u' password = 'pw'",
             "prepare s from 'alter user a identified by ''pw'''",

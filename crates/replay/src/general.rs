@@ -1,12 +1,12 @@
 //! General logs.
 //!
 //! ```text
-//! 2026-11-27T09:00:00.123456Z	    8 Connect	root@localhost on shop using TCP/IP
-//! 2026-11-27T09:00:00.123789Z	    8 Query	SELECT 1
-//! 261127  9:00:00	    8 Query	SELECT 1          (MariaDB; without a time where the second is the same)
+//! 2026-11-27T09:00:00.123456Z→    8 Connect→root@localhost on shop using TCP/IP
+//! 2026-11-27T09:00:00.123789Z→    8 Query→SELECT 1
+//! 261127  9:00:00→    8 Query→SELECT 1          (MariaDB; without a time where the second is the same)
 //! ```
 //!
-//! A line that does not begin like these belongs to the statement before. A statement that was prepared has two entries, and the second,
+//! An arrow is a tab. A line that does not begin like these belongs to the statement before. A statement that was prepared has two entries, and the second,
 //! `Execute`, has its values.
 
 use crate::recorded::{Action, Builder, Recorded};
