@@ -25,7 +25,7 @@ pub fn put_time(out: &mut Vec<u8>, at_us: u64, in_system_zone: bool) {
         return out.push(b'Z');
     }
     let seconds = |time: DateTime| {
-        let date = i64::from(time.date().day_number());
+        let date = time.date().day_number();
         date * 86_400 + i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * SECONDS_PER_MINUTE + i64::from(time.second())
     };
     let minutes = (seconds(local) - seconds(utc)).div_euclid(SECONDS_PER_MINUTE);

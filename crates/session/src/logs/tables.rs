@@ -99,7 +99,7 @@ mod tests {
             at_us: n,
             user_host: "".into(),
             connection_id: n,
-            command: "Query".into(),
+            command: "Query",
             argument: cut(&vec![b'x'; 2 * TEXT_BYTES_MAX]),
         };
         let held = TABLE_BYTES_MAX / (TEXT_BYTES_MAX + ROW_BYTES);

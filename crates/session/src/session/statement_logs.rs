@@ -236,7 +236,7 @@ impl Session {
         }
         let is_admin = self.logged.kind.is_some_and(is_admin);
         let is_applied = self.logging.is_of_source() && !wants.any(Wants::REPLICA);
-        if wants.any(Wants::SLOW) && !(is_admin && !wants.any(Wants::ADMIN)) && !is_applied {
+        if wants.any(Wants::SLOW) && (!is_admin || wants.any(Wants::ADMIN)) && !is_applied {
             self.log_slow(wants, took_us, is_logged, without_index);
         }
         if wants.any(Wants::AUDIT) && !self.logged.is_command {

@@ -294,11 +294,7 @@ impl Login {
         }
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
         let limit = front.server.globals.number(Var::MaxUserConnections);
-        if let Err(error) =
-            front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))
-        {
-            return Err(error);
-        }
+        front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))?;
         let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
         let mut session = Session::new(front.server.clone(), client.clone(), account, options, charset);
         if origin.administrative {
