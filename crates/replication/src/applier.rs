@@ -35,9 +35,10 @@ use crate::acks::AckedPlace;
 use crate::boundaries::{Name, Step, step_of};
 use crate::errors;
 use crate::queue::{Queue, Queued, SourceEvent};
-use crate::receiver::{commit_us, now_s, now_us, shown};
+use crate::receiver::{commit_us, now_s, shown};
 use crate::settings::{Settings, conversions, set_user_variable};
 use crate::tables::{image_change, source_table};
+use vaquita_storage::now_us;
 
 /// MySQL shows so much of a statement that failed.
 const SHOWN_STATEMENT_BYTES: usize = 1024;

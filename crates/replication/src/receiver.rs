@@ -4,11 +4,12 @@
 //! known by whole transactions: whatever broke off begins again.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use vaquita_session::replication::{Channel, Running, ThreadError, TransactionName, TransactionTimes, UseGtid};
 use vaquita_session::server::Server;
 use vaquita_session::variables::{Var, registry};
+use vaquita_storage::now_us;
 use vaquita_types::Value;
 use vaquita_types::errno::ER_UNKNOWN_SYSTEM_VARIABLE;
 use vaquita_types::gtid::{MariaGtid, Uuid};
@@ -581,10 +582,6 @@ pub fn commit_us(event: &Event<'_>) -> (u64, u64) {
         }
         _ => (0, 0),
     }
-}
-
-pub fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 pub fn now_s() -> i64 {

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use vaquita_backup::{Backup, Keep, LogArchive, Place, Source, backups, open_place, read_key, take};
 use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump};
 use vaquita_session::backup_status::BackupStatus;
 use vaquita_session::variables::{Var, registry};
+use vaquita_storage::now_us;
 use vaquita_types::Error;
 use vaquita_types::gtid::Uuid;
 use vaquita_wire::copy::{About, CopiedFile};
@@ -100,10 +101,6 @@ fn run(front: &Arc<Front>, work: &mut dyn Work) {
             }
         };
     }
-}
-
-fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 fn status(front: &Front) -> &BackupStatus {

@@ -15,8 +15,8 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 use vaquita_session::log_lines;
 use vaquita_session::logs::audit::put_json_string;
-use vaquita_session::logs::connections::now_us;
 use vaquita_session::logs::format::put_time;
+use vaquita_storage::now_us;
 
 #[derive(Default)]
 pub struct Form {

@@ -156,8 +156,7 @@ pub fn open(dir: &Path, socket: &Path, options: &ServeOptions, engine_files_max:
         durable::write(dir, INITIALIZED, "", 0o600).map_err(|e| format!("cannot write {}: {e}", initialized.display()))?;
     }
     become_another(dir, &catalog).map_err(|e| format!("cannot make a new server of a copy in {}: {e}", dir.display()))?;
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
+    let pool = Pool::start(options.threads.unwrap_or(vaquita_storage::cores() + 1))?;
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(dir, socket, options, &catalog)?));
     for (def, value) in &options.imported {

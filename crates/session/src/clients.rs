@@ -208,6 +208,13 @@ impl Client {
         self.begin(&mut self.state.lock(), command, info);
     }
 
+    /// The statement that runs has this text, as far as others may see it.
+    pub(crate) fn show_instead(&self, text: Arc<str>) {
+        let mut state = self.state.lock();
+        state.events.show_instead(&text);
+        state.info = Some(text);
+    }
+
     /// A command with the text of a statement, which is an event.
     pub(crate) fn begin_statement(
         &self,

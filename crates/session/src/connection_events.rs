@@ -136,6 +136,13 @@ impl ConnectionEvents {
         (last.wait_ns.is_none()).then_some(last)
     }
 
+    /// What runs is shown with this text.
+    pub fn show_instead(&mut self, text: &Arc<str>) {
+        if let Some(event) = self.running().filter(|event| event.wait_ns.is_none()) {
+            event.text = Some(text.clone());
+        }
+    }
+
     /// What runs is known by now.
     pub fn identify(&mut self, stats: &Arc<KeptLine>) {
         if let Some(event) = self.running() {

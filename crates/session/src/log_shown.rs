@@ -4,9 +4,9 @@ use vaquita_types::errno::{ER_ERROR_WHEN_EXECUTING_COMMAND, ER_NO_BINARY_LOGGING
 use vaquita_types::{Error, Result, Value};
 
 use crate::binary_log::{Look, RegisteredReplica, ShownFile, base_name};
-use crate::replication::now_us;
 use crate::server::Server;
 use crate::variables::registry;
+use vaquita_storage::now_us;
 
 /// Rows of SHOW BINARY LOGS.
 pub fn logs(server: &Server) -> Result<Vec<Vec<Value>>> {

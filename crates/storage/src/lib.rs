@@ -60,10 +60,11 @@ mod rocks;
 mod spill;
 mod txn;
 
+pub use base::clock::now_us;
 pub use base::hooks::{EngineHooks, LogLevel, OperatorLog, Statements, Threads};
 pub use base::kill_points::kill_point;
 pub use base::memory::{Shares as MemoryShares, goal_bytes, memory_bytes, set_goal_bytes, shares as memory_shares};
-pub use base::options::{EngineOptions, FlushMode, Tuning};
+pub use base::options::{EngineOptions, FlushMode, Tuning, cores};
 pub use base::{helpers, kill_points};
 pub use cache::uses::CacheUses;
 pub use catalog::foreign_keys::{self, KeyRules};

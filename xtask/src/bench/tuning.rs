@@ -28,25 +28,19 @@ struct Workload {
     more: &'static [&'static str],
 }
 
+const fn workload(name: &'static str, script: &'static str, threads: u64, more: &'static [&'static str]) -> Workload {
+    Workload { name, script, threads, more }
+}
+
 const WORKLOADS: [Workload; 8] = [
-    Workload { name: "points, 8 clients", script: "oltp_point_select", threads: 8, more: &[] },
-    Workload { name: "reads, 16 clients", script: "oltp_read_only", threads: 16, more: &[] },
-    Workload {
-        name: "long ranges, 4 clients",
-        script: "oltp_read_only",
-        threads: 4,
-        more: &["--range-size=5000", "--point-selects=1"],
-    },
-    Workload { name: "updates, 64 clients", script: "oltp_update_index", threads: 64, more: &[] },
-    Workload { name: "inserts, 16 clients", script: "oltp_insert", threads: 16, more: &[] },
-    Workload { name: "reads and writes, 16 clients", script: "oltp_read_write", threads: 16, more: &[] },
-    Workload {
-        name: "hot rows, 16 clients",
-        script: "oltp_read_write",
-        threads: 16,
-        more: &["--rand-type=zipfian", "--rand-zipfian-exp=1.2"],
-    },
-    Workload { name: "points, 256 clients", script: "oltp_point_select", threads: 256, more: &[] },
+    workload("points, 8 clients", "oltp_point_select", 8, &[]),
+    workload("reads, 16 clients", "oltp_read_only", 16, &[]),
+    workload("long ranges, 4 clients", "oltp_read_only", 4, &["--range-size=5000", "--point-selects=1"]),
+    workload("updates, 64 clients", "oltp_update_index", 64, &[]),
+    workload("inserts, 16 clients", "oltp_insert", 16, &[]),
+    workload("reads and writes, 16 clients", "oltp_read_write", 16, &[]),
+    workload("hot rows, 16 clients", "oltp_read_write", 16, &["--rand-type=zipfian", "--rand-zipfian-exp=1.2"]),
+    workload("points, 256 clients", "oltp_point_select", 256, &[]),
 ];
 
 /// Options of the storage that were drawn; none for the untouched server.

@@ -50,9 +50,10 @@ mod writer;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use vaquita_storage::now_us;
 use vaquita_storage::{Family, LogBuffer, LogStore, Records, RocksLog, Store, meta_key};
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result};
@@ -433,9 +434,4 @@ impl BinaryLog {
         })?;
         store.commit_told(&told)
     }
-}
-
-/// Microseconds since 1970.
-fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

@@ -13,7 +13,8 @@ use super::entries::{Control, Naming, Ready, ready};
 use super::place::{FILES_END, Place, extent_key};
 use super::start::pending_key;
 use super::writer::{Group, Writer};
-use super::{BinaryLog, elsewhere_key, now_us, render};
+use super::{BinaryLog, elsewhere_key, render};
+use vaquita_storage::now_us;
 
 type Logged = (std::result::Result<(), LogError>, u64);
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use vaquita_session::tuning::Fact;
-use vaquita_storage::{Catalog, goal_bytes, memory_bytes};
+use vaquita_storage::{Catalog, cores, goal_bytes, memory_bytes};
 use vaquita_types::Result;
 
 const FILE: &str = "disk-measure.tmp";
@@ -151,9 +151,8 @@ impl Aligned {
 /// Cores, memory and disk as the table `vaquita.machine` has them.
 pub fn facts(disk: Option<&Disk>) -> Vec<Fact> {
     let fact = |name, value: String, source: &str| Fact { name, value, source: source.to_string() };
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let mut facts = vec![
-        fact("cores", cores.to_string(), "the processors and the share of them that the cgroup allows"),
+        fact("cores", cores().to_string(), "the processors and the share of them that the cgroup allows"),
         fact("memory_bytes", memory_bytes().to_string(), "the machine's memory, or the least limit of its cgroups"),
         fact("goal_memory_bytes", goal_bytes().to_string(), "vaquita_goal_memory, or three quarters of memory_bytes"),
     ];
@@ -168,8 +167,7 @@ pub fn facts(disk: Option<&Disk>) -> Vec<Fact> {
 
 /// What tells machines apart on which other settings may be best.
 pub fn fingerprint() -> String {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    format!("{cores} cores, {} MiB", memory_bytes() >> 20)
+    format!("{} cores, {} MiB", cores(), memory_bytes() >> 20)
 }
 
 #[cfg(test)]

@@ -24,11 +24,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use vaquita_session::tuning::{Change, Outcome, Tuned, Tuning};
 use vaquita_session::variables::Var;
-use vaquita_storage::{goal_bytes, memory_shares};
+use vaquita_storage::{cores, goal_bytes, memory_shares, now_us};
 
 use crate::fronts::mysql::front::Front;
 use limit::{Limit, Memory};
@@ -348,18 +348,22 @@ impl<'f> Tuner<'f> {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from)
-}
-
 /// The goal if nobody has set one.
 fn memory_goal_of_machine() -> u64 {
     vaquita_storage::memory_bytes() / 4 * 3
 }
 
 fn change(setting: Setting, from: u64, to: u64, reason: String) -> Change {
-    let at_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
-    Change { id: 0, at_us, name: setting.name().to_string(), from, to, reason, effect: None, outcome: Outcome::Measuring }
+    Change {
+        id: 0,
+        at_us: now_us(),
+        name: setting.name().to_string(),
+        from,
+        to,
+        reason,
+        effect: None,
+        outcome: Outcome::Measuring,
+    }
 }
 
 fn expected(setting: Setting, up: bool) -> &'static str {

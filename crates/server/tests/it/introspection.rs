@@ -86,3 +86,17 @@ fn sys_is_made_once() {
     assert_eq!(rows, [["99"]]);
     assert_eq!(client.query("SELECT sys.sys_get_config('statement_truncate_len', 0)").rows(), [["32"]]);
 }
+
+/// A later statement of a packet may have a password, which nobody else is to see while the first runs.
+#[test]
+fn a_statement_is_shown_without_those_behind_it() {
+    let server = Server::start("introspection-several");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE USER ana");
+    let running = start(server.connect(), " SELECT SLEEP(1000) ; ALTER USER ana IDENTIFIED BY 'hush'");
+    let found = wait_for(&mut client, "SELECT id FROM information_schema.processlist WHERE info = 'SELECT SLEEP(1000)'");
+    let event = "SELECT sql_text FROM performance_schema.events_statements_current WHERE sql_text LIKE 'SELECT SLEEP(1000%'";
+    assert_eq!(client.query(event).rows(), [["SELECT SLEEP(1000)"]]);
+    ok(&mut client, &format!("KILL QUERY {}", found[0]));
+    running.join().expect("ends");
+}

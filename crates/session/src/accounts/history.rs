@@ -7,10 +7,9 @@
 //! * HIST-1: the list is part of the account's record: it is changed, renamed and dropped with it, in the same write as the password.
 //! * HIST-2: after each new password the list holds what the policy in force forbids, and no more.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use vaquita_parser::ast::UserOptions;
 use vaquita_password::{CachingSha2, Plugin, make_native};
+use vaquita_storage::now_us;
 use vaquita_types::errno::ER_CREDENTIALS_CONTRADICT_TO_HISTORY;
 use vaquita_types::{Error, Result};
 
@@ -68,10 +67,6 @@ impl ReusePolicy {
         kept.reverse();
         account.used_passwords = kept;
     }
-}
-
-fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 /// Whether `password` is the one of which a plugin stores `stored`.

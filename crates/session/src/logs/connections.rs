@@ -1,9 +1,9 @@
 //! What logs have of connections: logins, and changes of the audit log's own settings.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::GeneralLogRow;
+use vaquita_storage::now_us;
 use vaquita_types::Error;
 
 use super::audit::{What, Who};
@@ -57,10 +57,6 @@ pub struct LoggedLogin<'l> {
     pub error: Option<&'l Error>,
     /// What it says is wrong.
     pub is_denied: bool,
-}
-
-pub fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 impl Logs {

@@ -253,8 +253,7 @@ impl Logs {
             .with(Wants::AUDIT, audited)
             .with(Wants::AUDIT_TABLES, audited && self.audit.wants_tables());
         let wants = match wants.is_nothing() {
-            // Only what is slow is counted, then.
-            true => wants.with(Wants::WITHOUT_INDEX, false),
+            true => wants,
             false => wants
                 .with(Wants::RAW, globals.is_on(Var::LogRaw))
                 .with(Wants::SYSTEM_TIME, globals.text(Var::LogTimestamps) == "SYSTEM")

@@ -30,11 +30,12 @@ mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use vaquita_exec::dml::images::{ImageChange, ImageRules, SourceTable};
 use vaquita_storage::Catalog;
+use vaquita_storage::now_us;
 use vaquita_types::errno::{
     ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS, ER_REPLICA_CHANNEL_DOES_NOT_EXIST, ER_REPLICA_CHANNEL_MUST_STOP,
     ER_REPLICA_MAX_CHANNELS_EXCEEDED,
@@ -471,11 +472,6 @@ impl Channels {
             self.progress.more.wait_until(&mut count, until);
         }
     }
-}
-
-/// Microseconds since 1970.
-pub fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 fn damaged(what: &str) -> Error {

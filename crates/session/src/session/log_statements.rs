@@ -13,7 +13,7 @@ use vaquita_types::{Error, Result, Value, convert};
 use super::Session;
 use crate::binary_log::{BinaryLogFiles, RegisteredReplica, ShownFile, base_name};
 use crate::log_shown::purge_expired;
-use crate::replication::now_us;
+use vaquita_storage::now_us;
 
 /// MySQL's bounds of what COM_REGISTER_SLAVE tells.
 const USER_BYTES_MAX: usize = 96;

@@ -112,6 +112,9 @@ impl Session {
         let ready = self.ready(&mut named, using);
         let ast = named.ast.clone();
         let text = named.text.clone();
+        if !self.programs.is_running() {
+            self.client.show_instead(named.shown.clone());
+        }
         self.note_text(text.as_bytes(), named.kind);
         self.prepared.set_named(name, named);
         let (values, plan) = ready?;

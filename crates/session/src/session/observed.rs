@@ -25,6 +25,7 @@ use crate::server::Server;
 use crate::statement_events::KeptLine;
 use crate::variables::Var;
 
+pub(super) const PS_PER_US: u64 = 1_000_000;
 /// Tables that are noted of one statement, those of the programs that it calls included.
 const NOTED_TABLES_MAX: usize = 64;
 
@@ -184,6 +185,7 @@ impl Session {
     pub(super) fn end_event(&mut self) {
         // Before the statement's event is left to others.
         self.event.work.add(Counted::RowsExamined, self.event.examined.take());
+        self.event.work.add(Counted::LockTime, self.client.interrupt.take_waited_us() * PS_PER_US);
         let took = self.observe_end();
         self.log_ended(took);
     }

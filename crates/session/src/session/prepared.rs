@@ -60,6 +60,12 @@ impl Session {
         }
         self.warn_of_syntax(deprecated);
         let kind = StatementKind::of(&ast);
+        let text = shown_text(sql);
+        let shown = self.without_secrets(&ast, sql).map_or_else(|| text.clone(), |shown| shown_text(&shown));
+        // PREPARE and EXECUTE are shown as what they prepare and execute, as in MySQL.
+        if (refused == Prepares::ProtocolOnly || shown != text) && !self.programs.is_running() {
+            self.client.show_instead(shown.clone());
+        }
         if [refused, Prepares::Neither].contains(&kind.facts().prepares) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
@@ -82,7 +88,7 @@ impl Session {
             None
         };
         // Only the protocol tells columns, before the statement runs.
-        let shown = if refused == Prepares::SqlOnly { self.show_columns(&ast)? } else { Vec::new() };
+        let columns = if refused == Prepares::SqlOnly { self.show_columns(&ast)? } else { Vec::new() };
         self.client.counters.add(Counter::StmtPrepare, 1);
         if refused == Prepares::SqlOnly {
             self.identified(&self.server.statement_events.line_of(
@@ -94,7 +100,8 @@ impl Session {
         self.log_prepared(&ast, sql, refused == Prepares::ProtocolOnly);
         let prepared = Prepared {
             open: self.server.statements.opened(sql.len())?,
-            text: shown_text(sql),
+            text,
+            shown,
             line: self.server.statement_events.line_of(("EXECUTE ", sql), &self.env.settings.plan, StatementKind::counted(&ast)),
             database: self.env.database(),
             counted: StatementKind::counted(&ast),
@@ -104,7 +111,7 @@ impl Session {
             plan,
             cursor: None,
         };
-        Ok((prepared, shown))
+        Ok((prepared, columns))
     }
 
     /// Texts of parameters come in `character_set_client`; the statement takes them in the connection's charset. `is_text` tells which of
@@ -142,7 +149,7 @@ impl Session {
             Ok(prepared) => prepared,
             Err(error) => return self.fail(&error, &mut exchange),
         };
-        self.begin_event("Execute", prepared.text.clone(), Some(&prepared.line));
+        self.begin_event("Execute", prepared.shown.clone(), Some(&prepared.line));
         let database = prepared.database.take();
         let flow =
             self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, values, cursor, &mut exchange));

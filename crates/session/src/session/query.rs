@@ -38,7 +38,7 @@ impl Session {
             let mut exchange = Exchange::new(answer, park);
             let statement_text = rest;
             self.client.interrupt.clear();
-            self.begin_event(Session::QUERY_COMMAND, shown_text(statement_text), None);
+            self.begin_event(Session::QUERY_COMMAND, shown_text(without_semicolons(statement_text.trim_ascii())), None);
             self.env.begin_statement();
             // Statements of an account with limits are counted by kind, which only parsing tells.
             if !self.access.has_limits()
@@ -72,6 +72,12 @@ impl Session {
             }
             self.note_text(&statement_text[..consumed.min(statement_text.len())], StatementKind::of(&ast));
             let text = &statement_text[..consumed.min(statement_text.len())];
+            let own = without_semicolons(text.trim_ascii());
+            match self.without_secrets(&ast, own) {
+                Some(shown) => self.client.show_instead(shown_text(&shown)),
+                None if more => self.client.show_instead(shown_text(own)),
+                None => {}
+            }
             if let Err(error) = self.log_query(&ast, text, more) {
                 return self.fail(&error, &mut exchange);
             }
@@ -141,6 +147,14 @@ pub(super) fn without_end(mut sql: &[u8]) -> &[u8] {
         sql = before.trim_ascii_end();
     }
     sql
+}
+
+/// Without what ends it.
+pub(super) fn without_semicolons(mut text: &[u8]) -> &[u8] {
+    while let [before @ .., b';'] = text {
+        text = before.trim_ascii_end();
+    }
+    text
 }
 
 /// A statement's text as PROCESSLIST shows it. Most texts are UTF-8, which is told several times as fast as it is repaired.

@@ -95,7 +95,7 @@ impl Session {
 
     fn take_filters(&self, change: &ChangeFilter) -> Result<()> {
         let channels = &self.server.replication;
-        let now_us = replication::now_us();
+        let now_us = vaquita_storage::now_us();
         let is_configured = |channel: &Arc<Channel>| !channel.config().host.is_empty();
         let meant: Vec<Arc<Channel>> = match change.channel.as_deref().map(channel_name) {
             None => channels.list().into_iter().filter(is_configured).collect(),

@@ -28,7 +28,6 @@ use crate::binary_log_commits::GtidNext;
 use crate::clients::Client;
 use crate::log_lines;
 use crate::logs::{Wants, check_name, is_applied};
-use crate::replication::now_us;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
@@ -36,6 +35,7 @@ use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
 use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, events_are_disabled, purged_gtids, registry};
+use vaquita_storage::now_us;
 
 /// What the audit log tells of itself begins so.
 pub(super) const AUDIT_SETTINGS: &str = "vaquita_audit_log";

@@ -8,16 +8,19 @@ use std::time::{Duration, Instant};
 use vaquita_exec::context::{Counted, SessionEnv, SlowLogRow};
 use vaquita_parser::{Statement as Ast, StatementKind, without_secrets};
 use vaquita_plan::node::Plan;
+use vaquita_storage::now_us;
 use vaquita_types::errno::{ER_AUDIT_API_ABORT, ER_PARSE_ERROR};
 use vaquita_types::{Error, Result, Value};
 
 use super::Session;
 use super::lock_tables::tables_of;
+use super::observed::PS_PER_US;
+use super::query::without_semicolons;
 use crate::clients::Client;
 use crate::counters::{Counter, Counts};
 use crate::logs::Wants;
 use crate::logs::audit::What;
-use crate::logs::connections::{Identity, now_us};
+use crate::logs::connections::Identity;
 use crate::logs::format::{Extra, SlowEntry};
 use crate::logs::tables::cut;
 use crate::logs::values::with_values;
@@ -95,7 +98,7 @@ impl Session {
     pub(super) fn log_raw(&mut self, sql: &[u8]) {
         let wants = self.server.logs.wants();
         if wants.any(Wants::RAW) && wants.any(Wants::GENERAL) {
-            self.log_general("Query", sql.trim_ascii().trim_suffix_of(b';'));
+            self.log_general("Query", without_semicolons(sql.trim_ascii()));
         }
     }
 
@@ -186,7 +189,8 @@ impl Session {
         Ok(())
     }
 
-    fn without_secrets(&self, ast: &Ast, sql: &[u8]) -> Option<Vec<u8>> {
+    /// The text without passwords, if it has any.
+    pub(super) fn without_secrets(&self, ast: &Ast, sql: &[u8]) -> Option<Vec<u8>> {
         let own = self.access.account();
         without_secrets(ast, sql, (&own.user, &own.host), &self.env.settings.plan.parser_options())
     }
@@ -252,7 +256,7 @@ impl Session {
     /// Writes the statement to the slow log, unless it is one of too many without an index; and how many of these were left out before.
     fn log_slow(&mut self, wants: Wants, took_us: u64, is_logged: bool, without_index: bool) {
         let work = *self.event.work();
-        let lock_us = work.get(Counted::LockTime) / 1_000_000;
+        let lock_us = work.get(Counted::LockTime) / PS_PER_US;
         let rate = self.server.globals.number(Var::LogThrottleQueriesNotUsingIndexes);
         let ended_us = now_us();
         let (is_suppressed, before) = self.server.logs.pass(rate, ended_us, without_index, (took_us, lock_us));
@@ -405,21 +409,4 @@ pub(super) fn log_in_function(server: &Server, client: &Client, env: &Environmen
 fn is_admin(kind: StatementKind) -> bool {
     use StatementKind::{AlterTable, Analyze, Check, CreateIndex, DropIndex, Optimize, Repair};
     matches!(kind, AlterTable | Analyze | Check | CreateIndex | DropIndex | Optimize | Repair)
-}
-
-/// Without what ends it.
-trait TrimSuffix {
-    fn trim_suffix_of(&self, byte: u8) -> &Self;
-}
-
-impl TrimSuffix for [u8] {
-    fn trim_suffix_of(&self, byte: u8) -> &[u8] {
-        let mut text = self;
-        while let [before @ .., last] = text
-            && *last == byte
-        {
-            text = before.trim_ascii_end();
-        }
-        text
-    }
 }

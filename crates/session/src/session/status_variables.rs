@@ -10,10 +10,10 @@ use vaquita_types::{ColumnType, Value};
 use super::server_view::ServerView;
 use super::status_names::{TEXTS, ZEROS};
 use crate::counters::{Counter, Counts};
-use crate::replication::now_us;
 use crate::server::Server;
 use crate::state::environment::Tls;
 use crate::variables::registry;
+use vaquita_storage::now_us;
 
 /// Names and values, by name.
 pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {

@@ -176,7 +176,7 @@ live! {
     UniqueChecks "unique_checks" ForSession(|s, v| s.log.unique_checks = is_on(v)), "OFF tells replicas that they need not look for duplicates in secondary keys; here they are looked for in any case.";
     UpdatableViewsWithLimit "updatable_views_with_limit" ForPlans(|s, v| s.limits_without_key = word(v).eq_ignore_ascii_case("YES")), "NO refuses an UPDATE or DELETE with LIMIT of a view that has no key of its table (error 1288); YES notes it.";
     VaquitaGoalBackgroundCpu "vaquita_goal_background_cpu" AsValue, "Percent of the cores that flushes and compactions may use.";
-    VaquitaGoalMemory "vaquita_goal_memory" AsValue, "Bytes of memory that the server shall use in all; 0 is three quarters of what the machine or cgroup has.";
+    VaquitaGoalMemory "vaquita_goal_memory" AsValue, "Bytes of memory that the server shall use in all; 0 is three quarters of what the machine or cgroup has, and less than 256 MiB is as 256 MiB.";
     VaquitaTuning "vaquita_tuning" AsValue, "ON changes settings of the storage where that makes statements cheaper; ADVISE only says what it would try; OFF leaves them as they were at the start. See vaquita.tuning_log.";
     VaquitaAuditLog "vaquita_audit_log" AsValue, "ON writes who connects and what they do to the audit log, as JSON. Setting this and the next seven needs AUDIT_ADMIN.";
     VaquitaAuditLogEvents "vaquita_audit_log_events" AsValue, "Classes of events that the audit log has: CONNECT, QUERY (every statement), QUERY_DDL, QUERY_DML, QUERY_DCL, TABLE.";

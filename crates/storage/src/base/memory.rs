@@ -32,10 +32,12 @@ pub struct Shares {
 /// The server shall use so many parts of the memory, unless it is told.
 const GOAL_PARTS: (u64, u64) = (3, 4);
 
+const GOAL_BYTES_MIN: u64 = 256 << 20;
 static GOAL_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// What the server shall use in all; 0 leaves it to the machine.
+/// What the server shall use in all; 0 leaves it to the machine. With less than `GOAL_BYTES_MIN` it could not run a statement.
 pub fn set_goal_bytes(bytes: u64) {
+    let bytes = if bytes == 0 { 0 } else { bytes.max(GOAL_BYTES_MIN) };
     GOAL_BYTES.store(bytes, Ordering::Relaxed);
 }
 

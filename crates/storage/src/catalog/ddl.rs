@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
@@ -25,6 +25,7 @@ use super::progress::Stage;
 use super::statistics::TableStatistics;
 use super::table::Table;
 use super::{Catalog, CommitNote, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction, triggers};
+use crate::base::clock::now_us;
 use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, record};
@@ -327,10 +328,6 @@ pub(super) fn check_column_ids(def: &mut TableDef) -> Result<()> {
     let last = ids.last().map_or(0, |id| id.0);
     def.next_column_id = def.next_column_id.max(ColumnId(last.saturating_add(1)));
     Ok(())
-}
-
-pub(super) fn now_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
 }
 
 pub(super) fn table_exists((_, name): TableName<'_>) -> Error {

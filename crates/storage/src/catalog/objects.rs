@@ -10,9 +10,10 @@ use std::sync::Arc;
 use vaquita_types::Result;
 use vaquita_types::schema::{ObjectKind, StoredObject};
 
-use super::ddl::{Change, DdlStatement, now_us, table_exists};
+use super::ddl::{Change, DdlStatement, table_exists};
 use super::events::events_of;
 use super::{Catalog, DdlContext, MetaChanges, damaged, put_meta};
+use crate::base::clock::now_us;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, object};
 

@@ -30,10 +30,11 @@ use vaquita_types::schema::{IndexId, TableDef, TableId};
 use vaquita_types::{Error, Result, errno};
 
 use super::alter::prepare;
-use super::ddl::{check_column_ids, now_us, order_indexes};
+use super::ddl::{check_column_ids, order_indexes};
 use super::statistics::TableStatistics;
 use super::table::Table;
 use super::{Catalog, DdlContext, RowChange, TableName, internal_transaction};
+use crate::base::clock::now_us;
 use crate::commit::counters;
 use crate::encoding::KeyRange;
 use crate::encoding::ids::TEMPORARY_ID_MIN;

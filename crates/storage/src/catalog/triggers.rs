@@ -12,9 +12,10 @@ use std::sync::Arc;
 use vaquita_types::schema::{ObjectKind, QualifiedName, StoredObject, TableDef, Trigger, TriggerEvent, TriggerTime};
 use vaquita_types::{Error, Result, errno};
 
-use super::ddl::{Change, first_missing, now_us};
+use super::ddl::{Change, first_missing};
 use super::table::Table;
 use super::{Catalog, DdlContext, damaged};
+use crate::base::clock::now_us;
 use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, object};

@@ -33,6 +33,8 @@ pub struct Interrupt {
     committing: Mutex<Option<Weak<dyn EndsWait>>>,
     held: Mutex<()>,
     turn: Condvar,
+    /// What the session has waited for locks since it was asked, in microseconds.
+    waited_us: StaticU64,
 }
 
 /// The end of a commit that is durable, for which its session waits.
@@ -77,7 +79,22 @@ impl Interrupt {
     pub fn new(session_id: u64) -> Interrupt {
         let (held, turn) = (Mutex::new(()), Condvar::new());
         let (reason, abandoned) = (AtomicU8::new(no_reason()), AtomicBool::new(false));
-        Interrupt { session_id, reason, abandoned, waiting: Mutex::new(None), committing: Mutex::new(None), held, turn }
+        let (waiting, committing, waited_us) = (Mutex::new(None), Mutex::new(None), StaticU64::new(0));
+        Interrupt { session_id, reason, abandoned, waiting, committing, held, turn, waited_us }
+    }
+
+    /// The session has waited for a lock.
+    pub(super) fn waited(&self, us: u64) {
+        self.waited_us.fetch_add(us, Ordering::Relaxed);
+    }
+
+    /// For how long it has waited for locks since the last call, in microseconds.
+    #[inline]
+    pub fn take_waited_us(&self) -> u64 {
+        match self.waited_us.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.waited_us.swap(0, Ordering::Relaxed),
+        }
     }
 
     /// Wakes the session out of a lock wait; running statements see `check()`.

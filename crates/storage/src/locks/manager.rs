@@ -514,6 +514,7 @@ impl LockManager {
         self.threads.blocking(&mut || owner.block(deadline));
         owner.interrupt.end_wait();
         let waited_us = began.elapsed().as_micros() as u64;
+        owner.interrupt.waited(waited_us);
         self.wait_us_total.fetch_add(waited_us, Ordering::Relaxed);
         self.wait_us_max.fetch_max(waited_us, Ordering::Relaxed);
     }

@@ -14,7 +14,6 @@ mod functions;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::SessionEnv;
 use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
@@ -222,7 +221,7 @@ impl Environment {
 }
 
 fn now_us() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+    vaquita_storage::now_us() as i64
 }
 
 impl SessionEnv for Environment {

@@ -48,6 +48,8 @@ pub struct PreparedStatements {
 
 pub struct Prepared {
     pub text: Arc<str>,
+    /// The same without passwords, as others may see it.
+    pub shown: Arc<str>,
     /// Where its executions are counted.
     pub line: Arc<KeptLine>,
     /// The current database when it was prepared.

@@ -237,7 +237,7 @@ fn disk(out: &mut Metrics, server: &Server) {
 
 fn backups(out: &mut Metrics, server: &Server) {
     let status = &server.backups;
-    if let Some(age_s) = status.age_s(vaquita_session::replication::now_us()) {
+    if let Some(age_s) = status.age_s(vaquita_storage::now_us()) {
         out.gauge("vaquita_backup_age_seconds", "Age of the newest backup that the server has taken by itself.", age_s);
     }
     out.counter("vaquita_backups_taken", "Backups that were taken.", status.taken.load(Ordering::Relaxed));

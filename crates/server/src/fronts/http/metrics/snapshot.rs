@@ -74,7 +74,7 @@ pub fn snapshot(server: &Server) -> Snapshot {
     (out.disk_read_bytes, out.disk_written_bytes) = (disk.read, disk.written);
     let behind = server.replication.list().into_iter().filter_map(|channel| seconds_behind_source(&channel));
     out.replica_behind_s = behind.max().map_or(f64::NAN, |seconds| seconds as f64);
-    out.backup_age_s = server.backups.age_s(vaquita_session::replication::now_us()).map_or(f64::NAN, |age| age as f64);
+    out.backup_age_s = server.backups.age_s(vaquita_storage::now_us()).map_or(f64::NAN, |age| age as f64);
     out
 }
 
