@@ -96,6 +96,7 @@ pub use locks::{
     Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget, Owner,
 };
 pub use rocks::{Family, LogCursor, LogStore, SortedFiles, is_disk_full};
+pub use spill::row_store::{RowPlace, RowStore};
 pub use spill::sorter::{Sorted, Sorter};
 pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};
 pub use txn::{

@@ -1,5 +1,5 @@
 //! What a running statement has at hand: `Execution`, and what is made of it for a query block (`Frame`), for rows that are kept
-//! (`Rows`) and for one of several threads (`Part`); the session and the server around it (`SessionEnv`, `ServerInfo`).
+//! (`Rows`, `KeptRows`) and for one of several threads (`Part`); the session and the server around it (`SessionEnv`, `ServerInfo`).
 //!
 //! It never knows how anything is run: operators, subqueries, changes and system tables are floors above. `query` makes a
 //! `Execution` the environment of expressions, because they may ask for the rows of a subquery.
@@ -9,11 +9,13 @@
 mod calls;
 mod column_value;
 mod frame;
+mod kept_rows;
 mod links;
 mod measures;
 mod part;
 mod program;
 mod ranks;
+pub mod row_bytes;
 mod row_log;
 mod rows;
 mod server;
@@ -24,10 +26,11 @@ mod transaction_events;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_plan::env::{AskSession, Env, EvalCx, Level, SeededRandom, SubqueryRows, VarScope};
+use vaquita_plan::env::{AskSession, Env, EvalCx, Level, RowsOfSubquery, SeededRandom, SubqueryRows, VarScope};
 use vaquita_plan::expr::Subquery;
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
@@ -44,6 +47,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
+pub use kept_rows::{KeptPlace, KeptRows, Round};
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub(crate) use measures::Counter;
@@ -73,6 +77,8 @@ pub use transaction_events::{
 
 /// However little memory is left, an operator may keep so much before it gives rows to the disk.
 const OPERATOR_BYTES_MIN: usize = 4 << 20;
+/// The part of its share that an operator keeps where most of the statement's memory is taken.
+const SMALL_SHARE: usize = 16;
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
 pub trait SessionEnv {
@@ -140,12 +146,14 @@ pub struct Execution<'a> {
     pub(crate) part: Option<&'a Part<'a>>,
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
+    /// For subqueries of IN, ANY and ALL what is looked up in place of their rows, if that is possible.
+    pub(crate) members: RefCell<HashMap<usize, Option<Rc<dyn RowsOfSubquery>>>>,
     /// What its full-text searches have found, by `FullTextMatch::id`.
     pub(crate) searches: RefCell<HashMap<usize, Arc<Ranks>>>,
     /// The key and the row of a version that the snapshot does not show, while a condition is evaluated for it.
     pub(crate) judged_row: RefCell<Option<(Vec<u8>, Vec<u8>)>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
-    pub(crate) cte_rows: RefCell<HashMap<usize, Arc<Rows>>>,
+    pub(crate) cte_rows: RefCell<HashMap<usize, Round>>,
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
     early_warnings: RefCell<Vec<String>>,
     early: Cell<bool>,
@@ -209,6 +217,7 @@ impl<'a> Execution<'a> {
             own_writes_hidden: Cell::new(false),
             part: None,
             subqueries: RefCell::new(HashMap::new()),
+            members: RefCell::new(HashMap::new()),
             searches: RefCell::default(),
             judged_row: RefCell::default(),
             cte_rows: RefCell::new(HashMap::new()),
@@ -341,6 +350,14 @@ impl<'a> Execution<'a> {
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }
 
+    /// Error 1041 where there is no room for `bytes`, which are needed for a moment.
+    pub fn check_room(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.bytes_left() {
+            return Ok(());
+        }
+        Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
+    }
+
     /// What `keep_bytes` counted is free again.
     pub fn release_bytes(&self, bytes: usize) {
         self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
@@ -353,11 +370,21 @@ impl<'a> Execution<'a> {
         self.store.options().operator_bytes_max.min(self.memory_bytes_max / 4).min(room)
     }
 
-    /// An operator that keeps `own_bytes` should give rows to the disk. A part of a statement gives up instead, and the statement works
-    /// alone (`parallel`).
+    /// Bytes that the statement may still keep.
+    pub fn bytes_left(&self) -> usize {
+        self.memory_bytes_max.saturating_sub(self.memory_bytes.get())
+    }
+
+    /// An operator that keeps `own_bytes` should give rows to the disk: one that has its share, and a smaller one if many operators have left
+    /// little. A part of a statement gives up instead, and the statement works alone (`parallel`).
     pub fn is_short_of_memory(&self, own_bytes: impl Fn() -> usize) -> bool {
         let limit = self.operator_bytes_max();
-        self.memory_bytes.get() > limit * 2 && self.part.is_none() && own_bytes() >= limit
+        let total = self.memory_bytes.get();
+        if total <= limit * 2 || self.part.is_some() {
+            return false;
+        }
+        let share = if total > limit * 3 { limit / SMALL_SHARE } else { limit };
+        own_bytes() >= share
     }
 }
 

@@ -4,6 +4,8 @@
 //! before, which they read through `CteRows`. It ends with a round without rows. A value becomes that of the seed's
 //! column type; a text too long for it is error 1406 in strict mode.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_plan::env::{Env, Level};
@@ -19,10 +21,7 @@ use super::limit::bounds;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::Rows;
-
-/// What a round takes beside its rows: `Rows`, its reference counts, and room for some values of 24 bytes.
-const ROUND_BYTES: usize = 192;
+use crate::context::{KeptPlace, KeptRows, Round};
 
 pub struct RecursiveCte<'p> {
     id: usize,
@@ -37,9 +36,9 @@ pub struct RecursiveCte<'p> {
     skip: u64,
     rows_max: u64,
     /// All rounds' rows, once they have been made.
-    rounds: Option<Vec<Arc<Rows>>>,
-    round: usize,
+    rows: Option<Rc<RefCell<KeptRows>>>,
     at: usize,
+    place: KeptPlace,
     pulse: Pulse,
 }
 
@@ -70,14 +69,14 @@ impl<'p> RecursiveCte<'p> {
             filter,
             skip: 0,
             rows_max: u64::MAX,
-            rounds: None,
-            round: 0,
+            rows: None,
             at: 0,
+            place: KeptPlace::default(),
             pulse: Pulse::default(),
         }
     }
 
-    fn run(&mut self, frame: &Frame<'_>) -> Result<Vec<Arc<Rows>>> {
+    fn run(&mut self, frame: &Frame<'_>) -> Result<Rc<RefCell<KeptRows>>> {
         let statement = frame.statement;
         let depth_max = depth_max(statement);
         if let Some(limit) = self.limit {
@@ -86,35 +85,35 @@ impl<'p> RecursiveCte<'p> {
         }
         let mut left = self.rows_max;
         let mut seen = KeyTable::new();
-        let mut first = Rows::new(self.types.len());
-        self.read(self.seed, &mut first, (&mut seen, &mut left), frame)?;
-        let mut rounds = vec![Arc::new(first)];
+        let rows = Rc::new(RefCell::new(KeptRows::new(self.types.len())));
+        let mut round = 0;
+        self.read(self.seed, (&rows, round), (&mut seen, &mut left), frame)?;
         let mut depth = 0u64;
-        while let Some(last) = rounds.last()
-            && !last.is_empty()
-            && left > 0
-        {
+        loop {
+            let made = rows.borrow().len();
+            if made == round || left == 0 {
+                break;
+            }
             depth += 1;
             if depth > depth_max {
                 return Err(Error::new(&ER_CTE_MAX_RECURSION_DEPTH, &[&depth]));
             }
-            statement.cte_rows.borrow_mut().insert(self.id, Arc::clone(last));
-            let mut next = Rows::new(self.types.len());
+            let last = Round { rows: Rc::clone(&rows), numbers: round..made };
+            statement.cte_rows.borrow_mut().insert(self.id, last);
+            round = made;
             for member in self.recursive {
-                self.read(member, &mut next, (&mut seen, &mut left), frame)?;
+                self.read(member, (&rows, round), (&mut seen, &mut left), frame)?;
             }
-            statement.keep_bytes(ROUND_BYTES)?;
-            rounds.push(Arc::new(next));
         }
         seen.clear(statement);
-        Ok(rounds)
+        Ok(rows)
     }
 
     /// Adds the rows of `plan`, at most as many as are left under the limit.
     fn read(
         &mut self,
         plan: &'p QueryPlan,
-        into: &mut Rows,
+        (into, round): (&RefCell<KeptRows>, usize),
         (seen, left): (&mut KeyTable, &mut u64),
         frame: &Frame<'_>,
     ) -> Result<()> {
@@ -125,8 +124,9 @@ impl<'p> RecursiveCte<'p> {
         source.open(statement, Some(&cx))?;
         while *left > 0 && source.next(statement, Some(&cx), &mut row)? {
             self.pulse.beat(frame)?;
+            let number = into.borrow().len() - round + 1;
             for ((value, ty), column) in row.iter_mut().zip(self.types).zip(&plan.output) {
-                convert(value, ty, column, into.len() + 1, statement)?;
+                convert(value, ty, column, number, statement)?;
             }
             if self.distinct {
                 encode_row(&row, self.types, statement, &mut key)?;
@@ -135,7 +135,7 @@ impl<'p> RecursiveCte<'p> {
                     continue;
                 }
             }
-            into.push(&mut row, statement)?;
+            into.borrow_mut().push(&mut row, statement)?;
             *left -= 1;
         }
         Ok(())
@@ -174,32 +174,25 @@ fn convert(value: &mut Value, ty: &ColumnType, column: &OutputColumn, row: usize
 
 impl Operator for RecursiveCte<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.round = 0;
         self.at = 0;
-        if self.rounds.is_none() {
+        if self.rows.is_none() {
             let made = self.run(frame);
             frame.statement.cte_rows.borrow_mut().remove(&self.id);
-            self.rounds = Some(made?);
+            self.rows = Some(made?);
         }
         Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(rounds) = &self.rounds else { return Ok(false) };
-        let (mut skip, skipped) = (self.skip, self.round > 0 || self.at > 0);
-        while let Some(rows) = rounds.get(self.round) {
-            if self.at >= rows.len() {
-                self.round += 1;
-                self.at = 0;
-                continue;
-            }
-            rows.restore(self.at, frame, self.slots);
+        let Some(rows) = &self.rows else { return Ok(false) };
+        let rows = rows.borrow();
+        if self.at == 0 {
+            self.at = usize::try_from(self.skip).unwrap_or(usize::MAX);
+        }
+        while self.at < rows.len() {
+            rows.restore(self.at, &mut self.place, frame, self.slots)?;
             self.at += 1;
             self.pulse.beat(frame)?;
-            if !skipped && skip > 0 {
-                skip -= 1;
-                continue;
-            }
             if frame.all_true(self.filter)? {
                 return Ok(true);
             }
@@ -213,27 +206,31 @@ pub struct CteRows<'p> {
     id: usize,
     slots: &'p [Slot],
     filter: &'p [Expr],
-    rows: Option<Arc<Rows>>,
+    round: Option<Round>,
     at: usize,
+    place: KeptPlace,
 }
 
 impl<'p> CteRows<'p> {
     pub fn new(id: usize, slots: &'p [Slot], filter: &'p [Expr]) -> CteRows<'p> {
-        CteRows { id, slots, filter, rows: None, at: 0 }
+        CteRows { id, slots, filter, round: None, at: 0, place: KeptPlace::default() }
     }
 }
 
 impl Operator for CteRows<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows = frame.statement.cte_rows.borrow().get(&self.id).cloned();
+        self.round = frame.statement.cte_rows.borrow().get(&self.id).cloned();
         self.at = 0;
+        self.place = KeptPlace::default();
         Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(rows) = &self.rows else { return Err(Error::internal("rows of a common table expression that is not running")) };
-        while self.at < rows.len() {
-            rows.restore(self.at, frame, self.slots);
+        let Some(round) = &self.round else {
+            return Err(Error::internal("rows of a common table expression that is not running"));
+        };
+        while self.at < round.numbers.len() {
+            round.rows.borrow().restore(round.numbers.start + self.at, &mut self.place, frame, self.slots)?;
             self.at += 1;
             if frame.all_true(self.filter)? {
                 return Ok(true);

@@ -1,7 +1,7 @@
 //! Derived tables and common table expressions.
 //!
 //! The rows stream through if they are read once. Under the inner side of a join, where the node is opened for each
-//! outer row, they are kept from the first time on, unless the query depends on the outer row.
+//! outer row, they are kept from the first time on, in memory or on disk, unless the query depends on the outer row.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use vaquita_types::Result;
 
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse, give};
-use crate::context::Rows;
+use crate::context::{KeptPlace, KeptRows};
 
 pub struct Derived<'p> {
     source: SubPlan<'p>,
@@ -19,8 +19,9 @@ pub struct Derived<'p> {
     filter: &'p [Expr],
     keeps: bool,
     opened: bool,
-    kept: Option<Rows>,
+    kept: Option<KeptRows>,
     at: usize,
+    place: KeptPlace,
     row: Vec<vaquita_types::Value>,
     pulse: Pulse,
 }
@@ -41,13 +42,14 @@ impl<'p> Derived<'p> {
             opened: false,
             kept: None,
             at: 0,
+            place: KeptPlace::default(),
             row: Vec::new(),
             pulse: Pulse::default(),
         }
     }
 
-    fn read_all(&mut self, frame: &Frame<'_>) -> Result<Rows> {
-        let mut rows = Rows::new(self.source.plan.output.len());
+    fn read_all(&mut self, frame: &Frame<'_>) -> Result<KeptRows> {
+        let mut rows = KeptRows::new(self.source.plan.output.len());
         let cx = frame.cx();
         self.source.open(frame.statement, Some(&cx))?;
         self.row.clear();
@@ -82,7 +84,7 @@ impl Operator for Derived<'_> {
                     if self.at >= rows.len() {
                         return Ok(false);
                     }
-                    rows.restore(self.at, frame, self.slots);
+                    rows.restore(self.at, &mut self.place, frame, self.slots)?;
                     self.at += 1;
                 }
                 None => {

@@ -35,7 +35,7 @@ impl<'p> Distinct<'p> {
     fn end_input(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.ended = true;
         let Some(mut by_key) = self.overflow.take() else { return Ok(()) };
-        by_key.sort()?;
+        by_key.sort(frame.statement)?;
         let mut in_order = Overflow::new(filled_slots(self.node), frame.statement)?;
         self.key.clear();
         while let Some((key, number)) = by_key.key().and_then(<[u8]>::split_last_chunk::<NUMBER_BYTES>) {
@@ -49,7 +49,7 @@ impl<'p> Distinct<'p> {
             by_key.advance()?;
         }
         Overflow::end(&mut Some(by_key), frame.statement);
-        in_order.sort()?;
+        in_order.sort(frame.statement)?;
         self.overflow = Some(in_order);
         Ok(())
     }

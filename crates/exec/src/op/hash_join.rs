@@ -1,17 +1,21 @@
 //! Hash joins: the build side is read once into a table by its keys, each row of the probe side looks it up.
 //!
 //! Rows with equal keys are chained in the order in which they came. A key that is NULL equals nothing: such build
-//! rows are not kept, such probe rows have no match.
+//! rows are not kept, such probe rows have no match. When the build side has no room, both sides go to disk (`spilled`).
+
+mod spilled;
 
 use vaquita_plan::expr::{CompareAs, Expr, Slot};
 use vaquita_plan::node::{JoinKind, Node};
-use vaquita_types::{Result, Value};
+use vaquita_types::Result;
 
+use self::spilled::Spilled;
 use super::key;
 use super::key_table::KeyTable;
-use super::slots::{is_independent, key_slots, refills};
+use super::overflow::Overflow;
+use super::slots::{filled_slots, is_independent, key_slots, refills};
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::Rows;
+use crate::context::{Execution, Rows};
 
 /// The end of a chain.
 const NO_ROW: u32 = u32::MAX;
@@ -25,6 +29,7 @@ pub struct HashJoin<'p> {
     compare: &'p [CompareAs],
     on: &'p [Expr],
     build_slots: Vec<Slot>,
+    probe_node: &'p Node,
     /// The table stays good when the join is opened again.
     keeps_table: bool,
     built: bool,
@@ -39,6 +44,8 @@ pub struct HashJoin<'p> {
     candidate: u32,
     probing: bool,
     matched: bool,
+    /// Both sides, if the table has no room.
+    spilled: Option<Box<Spilled>>,
     key: Vec<u8>,
     pulse: Pulse,
 }
@@ -77,20 +84,35 @@ impl<'p> HashJoin<'p> {
             after: Vec::new(),
             rows: Rows::new(build_slots.len()),
             build_slots,
+            probe_node: sides.probe,
             candidate: NO_ROW,
             probing: false,
             matched: false,
+            spilled: None,
             key: Vec::new(),
             pulse: Pulse::default(),
         }
     }
 
-    fn fill_table(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.table.clear(frame.statement);
-        self.rows.clear(frame.statement);
+    /// Of the build rows of a key only one is needed: all that matters is whether there is a match.
+    fn asks_for_one(&self) -> bool {
+        self.on.is_empty() && matches!(self.kind, JoinKind::Semi | JoinKind::Anti)
+    }
+
+    fn clear_table(&mut self, statement: &Execution<'_>) {
+        self.table.clear(statement);
+        self.rows.clear(statement);
         self.first.clear();
         self.last.clear();
         self.after.clear();
+    }
+
+    fn fill_table(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.clear_table(frame.statement);
+        if let Some(spilled) = self.spilled.take() {
+            Overflow::end(&mut Some(spilled.end(frame.statement)), frame.statement);
+        }
+        let mut overflow = None;
         self.build.open(frame)?;
         while self.build.next(frame)? {
             self.pulse.beat(frame)?;
@@ -98,13 +120,16 @@ impl<'p> HashJoin<'p> {
             if !key::encode_join(self.build_keys, self.probe_keys, self.compare, &frame.cx(), &mut self.key)? {
                 continue;
             }
+            if let Some(overflow) = &mut overflow {
+                Overflow::add(overflow, &self.key, frame)?;
+                continue;
+            }
             let (n, new) = self.table.insert(&self.key, frame.statement)?;
             let row = self.rows.len() as u32;
             if new {
                 self.first.push(row);
                 self.last.push(row);
-            } else if self.on.is_empty() && matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
-                // Only whether there is a match matters.
+            } else if self.asks_for_one() {
                 continue;
             } else {
                 self.after[self.last[n] as usize] = row;
@@ -112,8 +137,28 @@ impl<'p> HashJoin<'p> {
             }
             self.after.push(NO_ROW);
             self.rows.push_slots(frame, &self.build_slots, self.takes_slots)?;
+            if frame.statement.is_short_of_memory(|| self.table.kept_bytes() + self.rows.kept_bytes()) {
+                overflow = Some(self.overflow_table(frame.statement)?);
+            }
         }
+        let Some(mut overflow) = overflow else { return Ok(()) };
+        overflow.sort(frame.statement)?;
+        self.spilled = Some(Box::new(Spilled::new(overflow, &filled_slots(self.probe_node), frame.statement)?));
         Ok(())
+    }
+
+    /// Moves what is in memory to disk.
+    fn overflow_table(&mut self, statement: &Execution<'_>) -> Result<Overflow> {
+        let mut overflow = Overflow::new(self.build_slots.clone(), statement)?;
+        for (n, first) in self.first.iter().enumerate() {
+            let mut row = *first;
+            while row != NO_ROW {
+                overflow.add_row(self.table.key(n), self.rows.row(row as usize))?;
+                row = self.after.get(row as usize).copied().unwrap_or(NO_ROW);
+            }
+        }
+        self.clear_table(statement);
+        Ok(overflow)
     }
 
     /// Moves to the next match of the probe row.
@@ -145,8 +190,13 @@ impl Operator for HashJoin<'_> {
         if !self.built || !self.keeps_table {
             self.fill_table(frame)?;
             self.built = true;
+        } else if let Some(spilled) = self.spilled.take() {
+            self.spilled = Some(Box::new(spilled.restart(&filled_slots(self.probe_node), frame.statement)?));
         }
         self.probing = false;
+        if self.spilled.is_some() {
+            return self.probe.open(frame);
+        }
         // With nothing to match, an inner join or semijoin need not read the other side.
         if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
             return Ok(());
@@ -155,6 +205,11 @@ impl Operator for HashJoin<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if let Some(mut spilled) = self.spilled.take() {
+            let found = self.next_spilled(&mut spilled, frame);
+            self.spilled = Some(spilled);
+            return found;
+        }
         if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
             return Ok(false);
         }
@@ -166,7 +221,7 @@ impl Operator for HashJoin<'_> {
                 }
                 self.probing = false;
                 if self.kind == JoinKind::Left && !self.matched {
-                    self.build_slots.iter().for_each(|slot| frame.slots[*slot] = Value::Null);
+                    self.clear_build_slots(frame);
                     return Ok(true);
                 }
             }

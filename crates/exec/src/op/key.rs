@@ -84,17 +84,17 @@ pub fn encode_sort(keys: &[SortKey], cx: &EvalCx<'_>, out: &mut Vec<u8>) -> Resu
 /// The keys of one side of an equality join (`others` are those of the other side); false if a key is NULL or no value of its kind and so equals nothing.
 pub fn encode_join(exprs: &[Expr], others: &[Expr], rules: &[CompareAs], cx: &EvalCx<'_>, out: &mut Vec<u8>) -> Result<bool> {
     for ((expr, other), rule) in exprs.iter().zip(others).zip(rules) {
-        if !encode_as(&*expr.eval(cx)?, &expr.ty, &other.ty, *rule, cx.env, out)? {
+        if !encode_as(&*expr.eval(cx)?, (&expr.ty, &other.ty), *rule, cx.env, out)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn encode_as(
+/// The key of a value that is compared with one of type `other`; false as above.
+pub fn encode_as(
     value: &Value,
-    ty: &ColumnType,
-    other: &ColumnType,
+    (ty, other): (&ColumnType, &ColumnType),
     rule: CompareAs,
     env: &dyn Env,
     out: &mut Vec<u8>,

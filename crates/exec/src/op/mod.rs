@@ -18,8 +18,8 @@
 //!
 //! For EXPLAIN ANALYZE each is inside one that counts and times it (`measured`).
 //!
-//! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
-//! go on with rows on disk when memory ends (`overflow`); the others end with error 1041.
+//! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. When memory ends operators
+//! go on with rows on disk, sorted by such bytes (`overflow`) or in the order in which they came (`context::KeptRows`).
 
 mod aggregate;
 mod cte;
@@ -36,7 +36,6 @@ mod measured;
 mod overflow;
 mod parallel;
 mod partitioned;
-mod row_bytes;
 mod row_filter;
 mod scan;
 mod set_op;
@@ -52,6 +51,8 @@ use vaquita_plan::node::{AccessPath, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
+pub use key::encode_as as encode_join_value;
+pub use key_table::KeyTable;
 pub use limit::bounds as limit_bounds;
 pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;

@@ -108,7 +108,8 @@ impl Operator for Sort<'_> {
             let mut run = Run::of(&mut *self.input, Filler::new(self.node, self.keys, self.saved), wanted, frame)?;
             run.release_keys(frame.statement);
             if let Some(mut overflow) = run.overflow.take() {
-                overflow.sort()?;
+                overflow.sort(frame.statement)?;
+                frame.statement.calls.add(Call::SortRows, overflow.rows().min(wanted));
                 while self.skipped < skip && overflow.key().is_some() {
                     frame.statement.interrupt.check_in_turn()?;
                     overflow.advance()?;

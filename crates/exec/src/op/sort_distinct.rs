@@ -87,7 +87,7 @@ impl Operator for SortDistinct<'_> {
             }
         }
         if let Some(overflow) = &mut self.overflow {
-            return overflow.sort();
+            return overflow.sort(frame.statement);
         }
         self.order = sort::sorted(self.rows.len(), |row| self.seen.key(row as usize));
         self.seen.clear(frame.statement);

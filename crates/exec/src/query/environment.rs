@@ -1,14 +1,16 @@
 //! A running statement as the environment of its expressions: they reach the session through it, and it runs their subqueries.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use vaquita_plan::env::{Env, EvalCx, Level, StoredCall, SubqueryRows, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level, RowsOfSubquery, StoredCall, SubqueryRows, VarScope};
 use vaquita_plan::expr::{FullTextMatch, Subquery, SubqueryKind};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use super::collect_some;
+use super::members::Members;
 use crate::context::{Execution, forward_to_session};
 use crate::full_text;
 
@@ -49,6 +51,18 @@ impl Env for Execution<'_> {
             self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
         }
         Ok(rows)
+    }
+
+    fn rows_of_subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
+        if subquery.correlated {
+            return Ok(None);
+        }
+        if let Some(members) = self.members.borrow().get(&subquery.id) {
+            return Ok(members.clone());
+        }
+        let members = Members::of(subquery, self, cx)?.map(|members| Rc::new(members) as Rc<dyn RowsOfSubquery>);
+        self.members.borrow_mut().insert(subquery.id, members.clone());
+        Ok(members)
     }
 
     fn full_text_rank(&self, search: &FullTextMatch, key: &[u8], cx: &EvalCx<'_>) -> Result<f32> {

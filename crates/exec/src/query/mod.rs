@@ -1,6 +1,7 @@
 //! Runs a `QueryPlan`: builds its operators, pulls rows, evaluates the output columns.
 
 mod environment;
+mod members;
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -98,7 +98,7 @@ impl Binder<'_> {
         if let [one] = query.output() {
             self.note_beside_query(&left, one)?;
         }
-        let (left, compare) = self.match_columns(left, query.output(), "in")?;
+        let (left, compare) = self.match_columns(left, query.output(), CompareOp::Eq.token())?;
         let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::In { left, compare, negated };
         self.subquery_expr(kind, query, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC)
@@ -138,7 +138,9 @@ impl Binder<'_> {
         if let [one] = query.output() {
             self.note_beside_query(&left, one)?;
         }
-        let (left, compare) = self.match_columns(left, query.output(), op.token())?;
+        // MySQL looks for a row of which the opposite is true.
+        let compared = op.negated().filter(|_| all).unwrap_or(op);
+        let (left, compare) = self.match_columns(left, query.output(), compared.token())?;
         let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::Quantified { left: one_column(left)?, op, all, compare };
         self.subquery_expr(kind, query, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC)

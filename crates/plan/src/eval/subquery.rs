@@ -9,6 +9,11 @@ use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 
 pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
+    if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
+        && let Some(found) = look_up(sub, left, cx)?
+    {
+        return Ok(truth(found));
+    }
     let rows = cx.env.subquery(sub, block_of(sub, cx)?)?;
     match &sub.kind {
         SubqueryKind::Scalar => one_of(&rows, 0),
@@ -28,18 +33,33 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
                 return Ok(truth(any_match(left, *op, compare, sub, &rows, cx)?));
             }
             // ALL holds unless some row fails it.
-            let failing = match op {
-                CompareOp::Eq => CompareOp::Ne,
-                CompareOp::Ne => CompareOp::Eq,
-                CompareOp::Lt => CompareOp::Ge,
-                CompareOp::Le => CompareOp::Gt,
-                CompareOp::Gt => CompareOp::Le,
-                CompareOp::Ge => CompareOp::Lt,
-                CompareOp::NullSafeEq => return Err(Error::unsupported("<=> ALL")),
-            };
+            let failing = op.negated().ok_or_else(|| Error::unsupported("<=> ALL"))?;
             Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
         }
     }
+}
+
+/// IN, ANY and ALL without comparing with each row; `None`: they must be compared.
+fn look_up(sub: &Subquery, left: &Expr, cx: &EvalCx<'_>) -> Result<Option<Option<bool>>> {
+    let (op, negated) = match &sub.kind {
+        SubqueryKind::In { negated, .. } => (CompareOp::Eq, *negated),
+        SubqueryKind::Quantified { op, all: false, .. } => (*op, false),
+        SubqueryKind::Quantified { op, all: true, .. } => match op.negated() {
+            Some(failing) => (failing, true),
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let Some(rows) = cx.env.rows_of_subquery(sub, block_of(sub, cx)?)? else { return Ok(None) };
+    if rows.is_empty() {
+        return Ok(Some(Some(negated)));
+    }
+    let elements: &[Expr] = match &left.kind {
+        ExprKind::Row(items) => items,
+        _ => std::slice::from_ref(left),
+    };
+    let values = elements.iter().map(|e| eval_expr(e, cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
+    Ok(rows.any(&values, op, cx.env)?.map(|found| found.map(|found| found != negated)))
 }
 
 /// A column of the only row; NULL without one.

@@ -3,13 +3,16 @@
 //! `EvalCx` is the row at hand plus an `Env`; the executor implements `Env` for a
 //! statement of a session. All methods take `&self`: implementations use cells.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::expr::{FullTextMatch, Subquery};
+use super::expr::{CompareOp, FullTextMatch, Subquery};
 use crate::settings::RunSettings;
 
 /// Severity in SHOW WARNINGS.
@@ -53,6 +56,10 @@ pub trait Env {
     fn random_bytes(&self, out: &mut [u8]);
     /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
+    /// What looks up a value among the rows of a subquery of IN, ANY or ALL, if that gives the same as comparing it with each row.
+    fn rows_of_subquery(&self, _subquery: &Subquery, _cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
+        Ok(None)
+    }
     /// The rank of the row with this clustered key, of those that a search finds; 0 if it is not among them.
     fn full_text_rank(&self, _search: &FullTextMatch, _key: &[u8], _cx: &EvalCx<'_>) -> Result<f32> {
         Err(Error::unsupported("MATCH here"))
@@ -130,7 +137,15 @@ pub struct RoleGrants {
 }
 
 /// The rows of a subquery, one `Value` per output column.
-pub type SubqueryRows = std::sync::Arc<Vec<Vec<Value>>>;
+pub type SubqueryRows = Arc<Vec<Vec<Value>>>;
+
+/// The rows of a subquery, to be compared with.
+pub trait RowsOfSubquery {
+    fn is_empty(&self) -> bool;
+
+    /// Whether `values op row` holds for some row: NULL if for none and one is unknown. `None`: it cannot be looked up.
+    fn any(&self, values: &[Cow<'_, Value>], op: CompareOp, env: &dyn Env) -> Result<Option<Option<bool>>>;
+}
 
 /// The row at hand, the parameters and the world.
 #[derive(Clone, Copy)]

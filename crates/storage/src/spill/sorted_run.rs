@@ -26,7 +26,7 @@ use crate::rocks::{read_error, write_error};
 /// A value, or `None` for a deletion.
 pub type Entry<'e> = (&'e [u8], Option<&'e [u8]>);
 
-const BLOCK_BYTES: usize = 32 << 10;
+pub const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 8;
 const CRC_BYTES: usize = 4;
 const DELETED: u32 = u32::MAX;
@@ -143,6 +143,11 @@ impl Run {
             if self.first(middle) <= key { low = middle + 1 } else { high = middle }
         }
         low.saturating_sub(1)
+    }
+
+    /// What it has in memory.
+    pub fn kept_bytes(&self) -> usize {
+        self.blocks.len() * size_of::<Block>() + self.firsts.len()
     }
 
     pub fn may_contain(&self, key: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vaquita_types::Result;
 
 use super::scratch::Scratches;
-use super::sorted_run::{Merge, Run, RunFile, Ties};
+use super::sorted_run::{BLOCK_BYTES, Merge, Run, RunFile, Ties};
 
 /// Bytes of an entry beside key and value.
 const PLACE_BYTES: usize = size_of::<Place>();
@@ -67,8 +67,21 @@ impl SortBuffer {
         self.places.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The value that was added after `n` others.
+    pub fn value(&self, n: usize) -> &[u8] {
+        self.places.get(n).and_then(|place| place.entry(&self.bytes).1).unwrap_or(&[])
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.bytes.len() + self.places.len() * PLACE_BYTES
+    }
+
     pub fn is_full(&self) -> bool {
-        self.bytes.len() + self.places.len() * PLACE_BYTES >= self.bytes_max
+        self.kept_bytes() >= self.bytes_max
     }
 
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
@@ -162,6 +175,24 @@ impl Sorted {
         }
     }
 
+    /// What it has in memory, a block of each run among it.
+    pub fn kept_bytes(&self) -> usize {
+        let of_runs = self.runs.as_ref().map_or(0, |(_, runs, _)| runs.iter().map(|run| run.kept_bytes() + BLOCK_BYTES).sum());
+        self.buffer.kept_bytes() + of_runs
+    }
+
+    /// Before the first entry again.
+    pub fn restart(self) -> Result<Sorted> {
+        let runs = match self.runs {
+            Some((file, runs, _)) => {
+                let merge = Merge::start(&file, &runs, Ties::EarlierRunFirst)?;
+                Some((file, runs, merge))
+            }
+            None => None,
+        };
+        Ok(Sorted { buffer: self.buffer, next: 0, runs })
+    }
+
     /// Key and value of the entry that it stands on.
     pub fn entry(&self) -> (&[u8], &[u8]) {
         let (key, value) = match &self.runs {
@@ -195,11 +226,14 @@ mod tests {
             }
             let mut sorted = sorter.sorted().unwrap();
             entries.sort_by(|a, b| a.0.cmp(&b.0));
-            for (key, value) in &entries {
-                prop_assert!(sorted.advance().unwrap());
-                prop_assert_eq!(sorted.entry(), (&key[..], &value[..]));
+            for _ in 0..2 {
+                for (key, value) in &entries {
+                    prop_assert!(sorted.advance().unwrap());
+                    prop_assert_eq!(sorted.entry(), (&key[..], &value[..]));
+                }
+                prop_assert!(!sorted.advance().unwrap());
+                sorted = sorted.restart().unwrap();
             }
-            prop_assert!(!sorted.advance().unwrap());
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 use crate::encoding::KeyRange;
 use crate::locks::{HeldLocks, Interrupt, LockManager, Owner};
 use crate::rocks::{Db, Family, IdleIters, Snapshot, SortedFiles, disk_full_error, read_error, split, write_error};
+use crate::spill::row_store::RowStore;
 use crate::spill::scratch::Scratches;
 use crate::spill::sorted_files::merge_runs;
 use crate::spill::sorted_run::{Run, RunFile};
@@ -317,6 +318,10 @@ impl Store {
     /// Sorts what does not fit into `bytes_max` on disk.
     pub fn sorter(&self, bytes_max: usize) -> Sorter {
         Sorter::new(Arc::clone(&self.scratches), bytes_max)
+    }
+
+    pub fn row_store(&self) -> RowStore {
+        RowStore::new(Arc::clone(&self.scratches))
     }
 
     /// For a commit by files.

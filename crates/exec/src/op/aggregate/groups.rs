@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_plan::env::Level;
+use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::eval::{coerce, print};
 use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
@@ -16,6 +16,7 @@ use crate::context::Execution;
 use crate::context::{Frame, Rows};
 use crate::op::key;
 use crate::op::key_table::KeyTable;
+use crate::op::overflow::Overflow;
 
 /// The clauses of the node.
 #[derive(Clone, Copy)]
@@ -38,9 +39,8 @@ impl Spec<'_> {
 
     /// What is asked of a row.
     pub fn slots(self) -> Vec<Slot> {
-        let of_aggregates = self.aggregates.iter().flat_map(|of| of.args.iter().chain(of.order_by.iter().map(|key| &key.expr)));
-        let exprs = self.keys.iter().map(|(key, _)| key).chain(of_aggregates);
-        visit::unique(exprs.flat_map(visit::slots).chain(self.saved.iter().copied()).collect())
+        let of_keys = self.keys.iter().flat_map(|(key, _)| visit::slots(key));
+        visit::unique(of_keys.chain(self.aggregates.iter().flat_map(slots_of)).chain(self.saved.iter().copied()).collect())
     }
 }
 
@@ -56,6 +56,8 @@ pub struct Groups<'p> {
     inputs: Vec<Input>,
     /// For each DISTINCT function: group numbers with the arguments seen.
     pub(super) seen: Vec<Option<KeyTable>>,
+    /// For each DISTINCT function whose `seen` may not grow: rows with arguments that are not in it.
+    unseen: Vec<Option<Overflow>>,
     /// In a part of a scan: where each group's first row was.
     pub(super) origins: Vec<Origin>,
     key: Vec<u8>,
@@ -103,6 +105,7 @@ impl<'p> Groups<'p> {
             first_rows: Rows::new(spec.saved.len()),
             inputs: spec.aggregates.iter().map(Input::of).collect(),
             seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
+            unseen: spec.aggregates.iter().map(|_| None).collect(),
             origins: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
@@ -132,6 +135,7 @@ impl<'p> Groups<'p> {
         self.keys.clear(statement);
         self.first_rows.clear(statement);
         self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
+        self.unseen.iter_mut().for_each(|unseen| Overflow::end(unseen, statement));
         statement.release_bytes(std::mem::take(&mut self.kept_bytes));
     }
 
@@ -208,25 +212,69 @@ impl<'p> Groups<'p> {
                 for (value, arg) in args.iter().zip(&of.args) {
                     key::encode(value, &arg.ty, cx.env, &mut self.key)?;
                 }
+                if let Some(Some(unseen)) = self.unseen.get_mut(n) {
+                    if seen.find(&self.key).is_none() {
+                        unseen.add(&self.key, frame)?;
+                    }
+                    continue;
+                }
                 if !seen.insert(&self.key, frame.statement)?.1 {
                     continue;
                 }
-            }
-            bytes += match (of.kind, args.as_slice(), of.args.as_slice()) {
-                (AggregateKind::JsonObjectAgg, [name, value], [name_arg, value_arg]) => {
-                    state.add_member(name, &name_arg.ty, value, &value_arg.ty, cx.env)?
+                if frame.statement.is_short_of_memory(|| seen.kept_bytes())
+                    && let Some(unseen) = self.unseen.get_mut(n)
+                {
+                    *unseen = Some(Overflow::new(slots_of(of), frame.statement)?);
                 }
-                (AggregateKind::GroupConcat, args, _) => match state {
-                    State::Concat(concat) => concat.add(of, args, &cx, self.concat_max)?,
-                    _ => 0,
-                },
-                (kind, [first, ..], [arg, ..]) => state.add(kind, first, &arg.ty, &of.ty, cx.env)?,
-                _ => 0,
-            };
+            }
+            bytes += add_values(state, of, &args, &cx, self.concat_max)?;
         }
-        if bytes > 0 {
-            self.kept_bytes += bytes;
-            frame.statement.keep_bytes(bytes)?;
+        self.keep(bytes, frame.statement)
+    }
+
+    fn keep(&mut self, bytes: usize, statement: &Execution<'_>) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.kept_bytes += bytes;
+        statement.keep_bytes(bytes)
+    }
+
+    /// Behind the last row: adds to DISTINCT functions what went to disk.
+    pub fn settle(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        for n in 0..self.unseen.len() {
+            let Some(mut unseen) = self.unseen.get_mut(n).and_then(Option::take) else { continue };
+            let slots = unseen.slots().to_vec();
+            // The row in the slots may be the first of the next group.
+            let row: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
+            let settled = self.add_unseen(n, &mut unseen, frame);
+            slots.iter().zip(row).for_each(|(slot, value)| frame.slots[*slot] = value);
+            Overflow::end(&mut Some(unseen), frame.statement);
+            settled?;
+        }
+        Ok(())
+    }
+
+    fn add_unseen(&mut self, n: usize, unseen: &mut Overflow, frame: &mut Frame<'_>) -> Result<()> {
+        let Some(of) = self.spec.aggregates.get(n) else { return Ok(()) };
+        unseen.sort(frame.statement)?;
+        self.key.clear();
+        while let Some(key) = unseen.key() {
+            frame.statement.interrupt.check_in_turn()?;
+            if self.key != key {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                let group = key.first_chunk().map_or(0, |group| u64::from_be_bytes(*group)) as usize;
+                unseen.restore(frame)?;
+                let cx = frame.cx();
+                let args = of.args.iter().map(|a| a.eval(&cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
+                let bytes = match self.states.get_mut(group * self.spec.aggregates.len() + n) {
+                    Some(state) => add_values(state, of, &args, &cx, self.concat_max)?,
+                    None => 0,
+                };
+                self.keep(bytes, frame.statement)?;
+            }
+            unseen.advance()?;
         }
         Ok(())
     }
@@ -282,6 +330,26 @@ impl<'p> Groups<'p> {
         for (value, slot) in self.first_rows.row_mut(group).iter_mut().zip(self.spec.saved) {
             std::mem::swap(value, &mut frame.slots[*slot]);
         }
+    }
+}
+
+/// What a function asks of a row.
+fn slots_of(of: &Aggregate) -> Vec<Slot> {
+    visit::unique(of.args.iter().chain(of.order_by.iter().map(|key| &key.expr)).flat_map(visit::slots).collect())
+}
+
+/// Adds the values of arguments; returns the bytes that it takes.
+fn add_values(state: &mut State, of: &Aggregate, args: &[Cow<'_, Value>], cx: &EvalCx<'_>, concat_max: usize) -> Result<usize> {
+    match (of.kind, args, of.args.as_slice()) {
+        (AggregateKind::JsonObjectAgg, [name, value], [name_arg, value_arg]) => {
+            state.add_member(name, &name_arg.ty, value, &value_arg.ty, cx.env)
+        }
+        (AggregateKind::GroupConcat, args, _) => match state {
+            State::Concat(concat) => concat.add(of, args, cx, concat_max),
+            _ => Ok(0),
+        },
+        (kind, [first, ..], [arg, ..]) => state.add(kind, first, &arg.ty, &of.ty, cx.env),
+        _ => Ok(0),
     }
 }
 

@@ -116,7 +116,12 @@ impl<'p> HashAggregate<'p> {
     }
 
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        if self.groups.spec.keys.is_empty() { self.fill_one(frame) } else { self.fill_groups(frame) }
+        if self.groups.spec.keys.is_empty() {
+            self.fill_one(frame)?
+        } else {
+            self.fill_groups(frame)?
+        }
+        self.groups.settle(frame)
     }
 
     /// One group of all rows.
@@ -158,7 +163,7 @@ impl<'p> HashAggregate<'p> {
                 self.overflow = Some(Overflow::new(self.groups.spec.slots(), frame.statement)?);
             }
         }
-        self.overflow.as_mut().map_or(Ok(()), Overflow::sort)
+        self.overflow.as_mut().map_or(Ok(()), |overflow| overflow.sort(frame.statement))
     }
 
     /// The next of the groups whose rows went to disk.
@@ -177,6 +182,7 @@ impl<'p> HashAggregate<'p> {
             self.groups.add(0, frame)?;
             overflow.advance()?;
         }
+        self.groups.settle(frame)?;
         self.groups.give_saved(0, frame);
         self.groups.give_results(0, frame)?;
         Ok(true)
@@ -215,6 +221,7 @@ impl<'p> HashAggregate<'p> {
         if self.groups.len() == 0 {
             self.groups.push_empty(frame)?;
         }
+        self.groups.settle(frame)?;
         self.order = (0..self.groups.len()).collect();
         self.order.sort_unstable_by(|a, b| self.table.key(*a).cmp(self.table.key(*b)));
         Ok(())
@@ -302,6 +309,7 @@ impl Operator for StreamAggregate<'_> {
             } else {
                 self.waiting = true;
                 self.given = true;
+                self.groups.settle(frame)?;
                 self.groups.give_results(0, frame)?;
                 self.groups.swap_saved(0, frame);
                 return Ok(true);
@@ -311,6 +319,7 @@ impl Operator for StreamAggregate<'_> {
         if self.groups.len() == 0 {
             return Ok(false);
         }
+        self.groups.settle(frame)?;
         self.groups.give_results(0, frame)?;
         self.groups.give_saved(0, frame);
         Ok(true)

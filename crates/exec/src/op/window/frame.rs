@@ -5,6 +5,8 @@
 //! plan gives the offset; for a date or time it gives the bound itself (`key - INTERVAL 1 DAY`).
 //! Worked example: ORDER BY x RANGE BETWEEN 2 PRECEDING AND CURRENT ROW, at x = 5: from the first x >= 3 to the last peer.
 
+use std::cmp::Ordering;
+
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::Expr;
@@ -13,7 +15,7 @@ use vaquita_plan::typing::{NumberClass, number_class};
 use vaquita_types::errno::{ER_WINDOW_FRAME_ILLEGAL, ER_WINDOW_RANGE_FRAME_ORDER_TYPE};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::function::Partition;
+use super::partition::Partition;
 use crate::context::Frame;
 use crate::op::key;
 use crate::op::sort::Keys;
@@ -28,78 +30,152 @@ enum End {
     /// So many rows back (negative) or on.
     Rows(i64),
     /// The encoded bound of each row.
-    Range(Keys),
+    Range,
 }
 
 pub struct FrameOf {
     rows: bool,
     start: End,
     end: End,
-    /// RANGE with an offset: each row's ORDER BY value, encoded like the bounds.
-    values: Option<Keys>,
+    /// RANGE with an offset: of each row its ORDER BY value and the bounds, all encoded alike.
+    keys: Option<[Keys; PARTS]>,
+}
+
+/// What a frame with a RANGE has of each row.
+#[derive(Clone, Copy)]
+pub enum RangePart {
+    Value,
+    Start,
+    End,
+}
+
+pub const PARTS: usize = 3;
+
+/// Where a function is in its partition: it asks for the frames of the rows in their order.
+#[derive(Default)]
+pub struct FrameState {
+    /// The peers of the row that was asked for last.
+    peers: (usize, usize),
+    start: usize,
+    end: usize,
+    bound: Vec<u8>,
+}
+
+impl FrameState {
+    /// Where the peers of row `i` begin and end.
+    pub fn peers(&mut self, i: usize, partition: &mut impl Partition) -> Result<(usize, usize)> {
+        if i >= self.peers.1 {
+            let mut end = i + 1;
+            while end < partition.len() && partition.are_peers(i, end)? {
+                end += 1;
+            }
+            self.peers = (i, end);
+        }
+        Ok(self.peers)
+    }
 }
 
 impl FrameOf {
     pub fn new(window: &WindowFunction, frame: &Frame<'_>) -> Result<FrameOf> {
         let Some(of) = &window.frame else {
             let end = if window.order_by.is_empty() { End::Unbounded } else { End::Current };
-            return Ok(FrameOf { rows: false, start: End::Unbounded, end, values: None });
+            return Ok(FrameOf { rows: false, start: End::Unbounded, end, keys: None });
         };
         let start = end_of(&of.start, of.rows, frame)?;
         let end = end_of(&of.end, of.rows, frame)?;
-        let ranged = matches!(start, End::Range(_)) || matches!(end, End::Range(_));
+        let ranged = matches!(start, End::Range) || matches!(end, End::Range);
         if ranged && window.order_by.len() != 1 {
             return Err(Error::new(&ER_WINDOW_RANGE_FRAME_ORDER_TYPE, &[&UNNAMED]));
         }
-        Ok(FrameOf { rows: of.rows, start, end, values: ranged.then(Keys::default) })
+        Ok(FrameOf { rows: of.rows, start, end, keys: ranged.then(Default::default) })
     }
 
     /// Encodes the value and the bounds of the row in `cx`; returns the bytes that they take.
     pub fn note_row(&mut self, window: &WindowFunction, cx: &EvalCx<'_>) -> Result<usize> {
-        let (Some(values), Some(of), [order]) = (&mut self.values, &window.frame, window.order_by.as_slice()) else {
+        let (Some([values, starts, ends]), Some(of), [order]) = (&mut self.keys, &window.frame, window.order_by.as_slice())
+        else {
             return Ok(0);
         };
         let value = order.expr.eval(cx)?;
         let of_key = RangeKey { ty: &order.expr.ty, descending: order.descending };
         of_key.encode(&value, None, cx, &mut values.bytes)?;
         let mut bytes = values.end_key();
-        for (end, bound) in [(&mut self.start, &of.start), (&mut self.end, &of.end)] {
-            if let End::Range(keys) = end {
-                let offset = match bound {
-                    FrameBound::Preceding(expr) => Some((expr, order.descending)),
-                    FrameBound::Following(expr) => Some((expr, !order.descending)),
-                    _ => None,
-                };
+        for (keys, bound) in [(starts, &of.start), (ends, &of.end)] {
+            let offset = match bound {
+                FrameBound::Preceding(expr) => Some((expr, order.descending)),
+                FrameBound::Following(expr) => Some((expr, !order.descending)),
+                _ => None,
+            };
+            if offset.is_some() {
                 of_key.encode(&value, offset, cx, &mut keys.bytes)?;
-                bytes += keys.end_key();
             }
+            bytes += keys.end_key();
         }
         Ok(bytes)
     }
 
-    /// The frame of row `i` of the partition, as positions in it.
-    pub fn bounds(&self, i: usize, partition: &Partition<'_>) -> (usize, usize) {
-        let rows = partition.rows;
-        let start = match &self.start {
-            End::Unbounded => 0,
-            End::Current if self.rows => i,
-            End::Current => partition.peers(i).0,
-            End::Rows(n) => moved(i, *n).min(rows.len()),
-            End::Range(bounds) => rows.partition_point(|row| self.value(*row) < bounds.key(rows[i])),
-        };
-        let end = match &self.end {
-            End::Unbounded => rows.len(),
-            End::Current if self.rows => i + 1,
-            End::Current => partition.peers(i).1,
-            End::Rows(n) => moved(i + 1, *n).min(rows.len()),
-            End::Range(bounds) => rows.partition_point(|row| self.value(*row) <= bounds.key(rows[i])),
-        };
-        (start, end.max(start))
+    /// What `note_row` made of a row; `None`: nothing, as of all rows.
+    pub fn key(&self, part: RangePart, row: u32) -> Option<&[u8]> {
+        self.keys.as_ref().map(|keys| keys[part as usize].key(row))
     }
 
-    fn value(&self, row: u32) -> &[u8] {
-        self.values.as_ref().map_or(&[], |values| values.key(row))
+    pub fn clear(&mut self) {
+        if let Some(keys) = &mut self.keys {
+            *keys = Default::default();
+        }
     }
+
+    /// The frame of row `i` of the partition, as positions in it.
+    pub fn bounds(&self, i: usize, state: &mut FrameState, partition: &mut impl Partition) -> Result<(usize, usize)> {
+        let rows = partition.len();
+        let start = match self.start {
+            End::Unbounded => 0,
+            End::Current if self.rows => i,
+            End::Current => state.peers(i, partition)?.0,
+            End::Rows(n) => moved(i, n).min(rows),
+            End::Range => {
+                partition.range_key(RangePart::Start, i, &mut state.bound)?;
+                let FrameState { bound, start, .. } = state;
+                *start = first_not(rows, *start, |j| partition.compare_value(j, bound).map(Ordering::is_lt))?;
+                *start
+            }
+        };
+        let end = match self.end {
+            End::Unbounded => rows,
+            End::Current if self.rows => i + 1,
+            End::Current => state.peers(i, partition)?.1,
+            End::Rows(n) => moved(i + 1, n).min(rows),
+            End::Range => {
+                partition.range_key(RangePart::End, i, &mut state.bound)?;
+                let FrameState { bound, end, .. } = state;
+                *end = first_not(rows, *end, |j| partition.compare_value(j, bound).map(Ordering::is_le))?;
+                *end
+            }
+        };
+        Ok((start, end.max(start)))
+    }
+}
+
+/// The first position for which `holds` is false, which is so for all behind it; it is looked for from `near` on.
+fn first_not(len: usize, near: usize, mut holds: impl FnMut(usize) -> Result<bool>) -> Result<usize> {
+    let (mut low, mut high);
+    if near == 0 || holds(near - 1)? {
+        let mut step = 1;
+        (low, high) = (near, near);
+        while high < len && holds(high)? {
+            low = high + 1;
+            high = low + step;
+            step *= 2;
+        }
+        high = high.min(len);
+    } else {
+        (low, high) = (0, near - 1);
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? { low = middle + 1 } else { high = middle }
+    }
+    Ok(low)
 }
 
 fn moved(i: usize, by: i64) -> usize {
@@ -121,7 +197,7 @@ fn end_of(bound: &FrameBound, rows: bool, frame: &Frame<'_>) -> Result<End> {
         FrameBound::CurrentRow => End::Current,
         FrameBound::Preceding(expr) if rows => End::Rows(-offset(expr)?),
         FrameBound::Following(expr) if rows => End::Rows(offset(expr)?),
-        FrameBound::Preceding(_) | FrameBound::Following(_) => End::Range(Keys::default()),
+        FrameBound::Preceding(_) | FrameBound::Following(_) => End::Range,
     })
 }
 

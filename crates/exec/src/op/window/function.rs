@@ -7,10 +7,9 @@ use vaquita_plan::node::{AggregateKind, WindowFunction};
 use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result, Value};
 
-use super::frame::FrameOf;
-use crate::context::Rows;
+use super::frame::{FrameOf, FrameState};
+use super::partition::Partition;
 use crate::op::aggregate::state::State;
-use crate::op::sort::Keys;
 
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -64,70 +63,46 @@ impl Kind {
     }
 }
 
-/// Rows of one partition in window order.
-pub struct Partition<'a> {
-    pub rows: &'a [u32],
-    /// For each row, where its peers begin and end.
-    peers: Vec<(u32, u32)>,
-}
-
-impl<'a> Partition<'a> {
-    pub fn new(rows: &'a [u32], keys: &Keys) -> Partition<'a> {
-        let mut peers = Vec::with_capacity(rows.len());
-        while let Some(&first) = rows.get(peers.len()) {
-            let start = peers.len();
-            let count = rows[start..].iter().take_while(|row| keys.key(**row) == keys.key(first)).count();
-            peers.resize(start + count, (start as u32, (start + count) as u32));
-        }
-        Partition { rows, peers }
-    }
-
-    pub fn peers(&self, i: usize) -> (usize, usize) {
-        let (start, end) = self.peers[i];
-        (start as usize, end as usize)
-    }
-}
-
 /// A function with what it needs of the operator.
 pub struct Call<'a> {
     pub window: &'a WindowFunction,
     pub kind: Kind,
     pub frame: &'a FrameOf,
-    /// All functions' arguments; this one's begin at `first_arg`.
-    pub args: &'a Rows,
-    pub first_arg: usize,
 }
 
 impl Call<'_> {
-    /// Writes the results by row number.
+    /// Gives the results of the partition's rows, in their order, to `give`.
     pub fn run(
         &self,
-        partition: &Partition<'_>,
-        results: &mut [Value],
+        partition: &mut impl Partition,
         env: &dyn Env,
         pulse: &mut dyn FnMut() -> Result<()>,
+        give: &mut dyn FnMut(Value) -> Result<()>,
     ) -> Result<()> {
         if let Kind::Aggregate(kind) = self.kind {
-            return self.aggregate(kind, partition, results, env, pulse);
+            return self.aggregate(kind, partition, env, pulse, give);
         }
-        let count = partition.rows.len();
+        let count = partition.len();
+        let mut state = FrameState::default();
         let mut dense = 0i128;
-        for (i, &row) in partition.rows.iter().enumerate() {
+        for i in 0..count {
             pulse()?;
-            let (peers_start, peers_end) = partition.peers(i);
-            dense += i128::from(peers_start == i);
-            results[row as usize] = match self.kind {
+            let value = match self.kind {
                 Kind::RowNumber => self.number(i as i128 + 1),
-                Kind::Rank => self.number(peers_start as i128 + 1),
-                Kind::DenseRank => self.number(dense),
+                Kind::Rank => self.number(state.peers(i, partition)?.0 as i128 + 1),
+                Kind::DenseRank => {
+                    dense += i128::from(state.peers(i, partition)?.0 == i);
+                    self.number(dense)
+                }
                 Kind::PercentRank if count == 1 => Value::Float(0.0),
-                Kind::PercentRank => Value::Float(peers_start as f64 / (count - 1) as f64),
-                Kind::CumeDist => Value::Float(peers_end as f64 / count as f64),
-                Kind::Ntile => self.ntile(i, row, count, env)?,
+                Kind::PercentRank => Value::Float(state.peers(i, partition)?.0 as f64 / (count - 1) as f64),
+                Kind::CumeDist => Value::Float(state.peers(i, partition)?.1 as f64 / count as f64),
+                Kind::Ntile => self.ntile(i, partition, env)?,
                 Kind::Lag | Kind::Lead => self.neighbour(i, partition, env)?,
-                Kind::FirstValue | Kind::LastValue | Kind::NthValue => self.of_frame(i, partition, env)?,
+                Kind::FirstValue | Kind::LastValue | Kind::NthValue => self.of_frame(i, &mut state, partition, env)?,
                 Kind::Aggregate(_) => Value::Null,
             };
+            give(value)?;
         }
         Ok(())
     }
@@ -136,50 +111,46 @@ impl Call<'_> {
         integer(n, self.window.ty.unsigned)
     }
 
-    fn arg(&self, row: u32, n: usize) -> &Value {
-        self.args.row(row as usize).get(self.first_arg + n).unwrap_or(&Value::Null)
-    }
-
     /// The n-th argument as a number; `None` if it is NULL or not given.
-    fn count_arg(&self, row: u32, n: usize, env: &dyn Env) -> Result<Option<i128>> {
-        match (self.arg(row, n), self.window.args.get(n)) {
-            (Value::Null, _) | (_, None) => Ok(None),
-            (value, Some(arg)) => coerce::to_int(value, &arg.ty, env).map(Some),
+    fn count_arg(&self, i: usize, n: usize, partition: &mut impl Partition, env: &dyn Env) -> Result<Option<i128>> {
+        match (partition.args(i)?.get(n), self.window.args.get(n)) {
+            (None | Some(Value::Null), _) | (_, None) => Ok(None),
+            (Some(value), Some(arg)) => coerce::to_int(value, &arg.ty, env).map(Some),
         }
     }
 
-    fn ntile(&self, i: usize, row: u32, count: usize, env: &dyn Env) -> Result<Value> {
-        let Some(buckets) = self.count_arg(row, 0, env)?.filter(|buckets| *buckets > 0) else {
+    fn ntile(&self, i: usize, partition: &mut impl Partition, env: &dyn Env) -> Result<Value> {
+        let Some(buckets) = self.count_arg(i, 0, partition, env)?.filter(|buckets| *buckets > 0) else {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"ntile"]));
         };
-        let (i, count) = (i as i128, count as i128);
+        let (i, count) = (i as i128, partition.len() as i128);
         let (size, larger) = (count / buckets, count % buckets);
         // The first `larger` buckets have one row more.
         let bucket = if i < larger * (size + 1) { i / (size + 1) } else { larger + (i - larger * (size + 1)) / size.max(1) };
         Ok(self.number(bucket + 1))
     }
 
-    fn neighbour(&self, i: usize, partition: &Partition<'_>, env: &dyn Env) -> Result<Value> {
-        let row = partition.rows[i];
-        let by = if self.window.args.len() > 1 { self.count_arg(row, 1, env)? } else { Some(1) };
+    fn neighbour(&self, i: usize, partition: &mut impl Partition, env: &dyn Env) -> Result<Value> {
+        let by = if self.window.args.len() > 1 { self.count_arg(i, 1, partition, env)? } else { Some(1) };
         let Some(by) = by.filter(|by| (0..=i128::from(i64::MAX)).contains(by)) else {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&self.window.name.to_lowercase()]));
         };
         let at = if matches!(self.kind, Kind::Lag) { i as i128 - by } else { i as i128 + by };
-        let found = usize::try_from(at).ok().and_then(|at| partition.rows.get(at));
-        Ok(match found {
-            Some(other) => self.arg(*other, 0).clone(),
-            None if self.window.args.len() > 2 => self.arg(row, 2).clone(),
-            None => Value::Null,
-        })
+        let found = usize::try_from(at).ok().filter(|at| *at < partition.len());
+        let value = match found {
+            Some(other) => partition.args(other)?.first(),
+            None if self.window.args.len() > 2 => partition.args(i)?.get(2),
+            None => None,
+        };
+        Ok(value.cloned().unwrap_or_default())
     }
 
-    fn of_frame(&self, i: usize, partition: &Partition<'_>, env: &dyn Env) -> Result<Value> {
-        let (start, end) = self.frame.bounds(i, partition);
+    fn of_frame(&self, i: usize, state: &mut FrameState, partition: &mut impl Partition, env: &dyn Env) -> Result<Value> {
+        let (start, end) = self.frame.bounds(i, state, partition)?;
         let at = match self.kind {
             Kind::FirstValue => start,
             Kind::LastValue => end.saturating_sub(1),
-            _ => match self.count_arg(partition.rows[i], 1, env)? {
+            _ => match self.count_arg(i, 1, partition, env)? {
                 None => return Ok(Value::Null),
                 Some(n) if n > 0 => start.saturating_add(usize::try_from(n - 1).unwrap_or(usize::MAX)),
                 _ => return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"nth_value"])),
@@ -188,48 +159,49 @@ impl Call<'_> {
         if at < start || at >= end {
             return Ok(Value::Null);
         }
-        Ok(partition.rows.get(at).map(|row| self.arg(*row, 0).clone()).unwrap_or_default())
+        Ok(partition.args(at)?.first().cloned().unwrap_or_default())
     }
 
     /// A frame that only grows is added to; any other is added up anew.
     fn aggregate(
         &self,
         kind: AggregateKind,
-        partition: &Partition<'_>,
-        results: &mut [Value],
+        partition: &mut impl Partition,
         env: &dyn Env,
         pulse: &mut dyn FnMut() -> Result<()>,
+        give: &mut dyn FnMut(Value) -> Result<()>,
     ) -> Result<()> {
         let ty = &self.window.ty;
         let mut state = State::new(kind, ty);
+        let mut frame = FrameState::default();
         let mut added = (0, 0);
         let mut result = None;
-        for (i, &row) in partition.rows.iter().enumerate() {
-            let (start, end) = self.frame.bounds(i, partition);
+        for i in 0..partition.len() {
+            let (start, end) = self.frame.bounds(i, &mut frame, partition)?;
             if start != added.0 || end < added.1 {
                 state = State::new(kind, ty);
                 added = (start, start);
                 result = None;
             }
-            for other in &partition.rows[added.1..end] {
+            for other in added.1..end {
                 pulse()?;
-                self.add(&mut state, kind, *other, env)?;
+                self.add(&mut state, kind, partition.args(other)?, env)?;
                 result = None;
             }
             added.1 = end;
-            results[row as usize] = result.get_or_insert_with(|| state.finish(kind, ty)).clone();
+            give(result.get_or_insert_with(|| state.finish(kind, ty)).clone())?;
         }
         Ok(())
     }
 
-    fn add(&self, state: &mut State, kind: AggregateKind, row: u32, env: &dyn Env) -> Result<()> {
+    fn add(&self, state: &mut State, kind: AggregateKind, args: &[Value], env: &dyn Env) -> Result<()> {
         let ty = &self.window.ty;
-        match self.window.args.as_slice() {
-            [] => state.add(kind, &Value::Null, ty, ty, env)?,
-            [name, value] if kind == AggregateKind::JsonObjectAgg => {
-                state.add_member(self.arg(row, 0), &name.ty, self.arg(row, 1), &value.ty, env)?
+        match (self.window.args.as_slice(), args) {
+            ([name, value], [of_name, of_value, ..]) if kind == AggregateKind::JsonObjectAgg => {
+                state.add_member(of_name, &name.ty, of_value, &value.ty, env)?
             }
-            [arg, ..] => state.add(kind, self.arg(row, 0), &arg.ty, ty, env)?,
+            ([arg, ..], [of_arg, ..]) => state.add(kind, of_arg, &arg.ty, ty, env)?,
+            _ => state.add(kind, &Value::Null, ty, ty, env)?,
         };
         Ok(())
     }

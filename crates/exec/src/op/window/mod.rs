@@ -3,22 +3,26 @@
 //! All rows of the input are kept. While a row is in the frame the arguments of every function are evaluated and
 //! its place in every window is encoded as a key: PARTITION BY, then ORDER BY. Functions over the same window share one
 //! sort. Then each partition's results are computed (`function`) over frames (`frame`), and the rows are given
-//! in the order of the last window that has one.
+//! in the order of the last window that has one. When the rows have no room they go to disk (`spilled`).
 
 mod frame;
 mod function;
+mod partition;
+mod spilled;
 
 use vaquita_plan::expr::Slot;
 use vaquita_plan::node::{Node, WindowFunction};
 use vaquita_plan::visit;
 use vaquita_types::{Result, Value};
 
-use self::frame::FrameOf;
-use self::function::{Kind, Partition};
+use self::frame::{FrameOf, RangePart};
+use self::function::Kind;
+use self::partition::InMemory;
+use self::spilled::{Layout, Spilled};
 use super::slots::refills;
 use super::sort::Keys;
 use super::{Builder, Frame, Operator, Pulse, key};
-use crate::context::Rows;
+use crate::context::{Execution, Rows};
 
 /// PARTITION BY and ORDER BY that some functions share.
 struct Spec {
@@ -45,6 +49,10 @@ pub struct Window<'p> {
     order: Vec<u32>,
     at: usize,
     kept_bytes: usize,
+    kinds: Vec<Kind>,
+    frames: Vec<FrameOf>,
+    /// All rows, if there are too many.
+    spilled: Option<Box<Spilled>>,
     pulse: Pulse,
 }
 
@@ -72,11 +80,14 @@ impl<'p> Window<'p> {
             order: Vec::new(),
             at: 0,
             kept_bytes: 0,
+            kinds: Vec::new(),
+            frames: Vec::new(),
+            spilled: None,
             pulse: Pulse::default(),
         }
     }
 
-    fn read(&mut self, frames: &mut [FrameOf], frame: &mut Frame<'_>) -> Result<()> {
+    fn read(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         let mut args = Vec::new();
         self.input.open(frame)?;
         while self.input.next(frame)? {
@@ -91,7 +102,7 @@ impl<'p> Window<'p> {
                 key::encode_sort(&window.order_by, &cx, &mut spec.keys.bytes)?;
                 bytes += spec.keys.end_key();
             }
-            for (window, frame_of) in self.windows.iter().zip(frames.iter_mut()) {
+            for (window, frame_of) in self.windows.iter().zip(&mut self.frames) {
                 for arg in &window.args {
                     args.push(arg.eval(&cx)?.into_owned());
                 }
@@ -101,11 +112,56 @@ impl<'p> Window<'p> {
             frame.statement.keep_bytes(bytes)?;
             self.args.push(&mut args, frame.statement)?;
             self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+            let kept_bytes = || self.kept_bytes + self.args.kept_bytes() + self.rows.kept_bytes();
+            if frame.statement.is_short_of_memory(kept_bytes) {
+                self.spill(frame.statement)?;
+            }
         }
         Ok(())
     }
 
-    fn compute(&mut self, kinds: &[Kind], frames: &[FrameOf], frame: &Frame<'_>) -> Result<()> {
+    /// Moves what is in memory to disk.
+    fn spill(&mut self, statement: &Execution<'_>) -> Result<()> {
+        let spilled = match &mut self.spilled {
+            Some(spilled) => spilled,
+            none => none.insert(Box::new(Spilled::new(
+                layout(self.windows, &self.specs, &self.spec_of, self.saved.len()),
+                self.kinds.clone(),
+                statement,
+            )?)),
+        };
+        let mut row = Vec::new();
+        for n in 0..self.rows.len() {
+            row.clear();
+            row.extend(self.rows.row_mut(n).iter_mut().chain(self.args.row_mut(n)).map(std::mem::take));
+            for spec in &self.specs {
+                row.push(Value::bytes(spec.keys.key(n as u32)));
+                row.push(Value::UInt(spec.partition_lens.get(n).copied().unwrap_or_default() as u64));
+            }
+            for frame in &self.frames {
+                for part in [RangePart::Value, RangePart::Start, RangePart::End] {
+                    row.push(frame.key(part, n as u32).map_or(Value::Null, Value::bytes));
+                }
+            }
+            spilled.add(&mut row)?;
+        }
+        self.clear(statement);
+        Ok(())
+    }
+
+    /// Gives the memory back.
+    fn clear(&mut self, statement: &Execution<'_>) {
+        self.rows.clear(statement);
+        self.args.clear(statement);
+        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        for spec in &mut self.specs {
+            spec.keys = Keys::default();
+            spec.partition_lens.clear();
+        }
+        self.frames.iter_mut().for_each(FrameOf::clear);
+    }
+
+    fn compute(&mut self, frame: &Frame<'_>) -> Result<()> {
         let rows = self.rows.len();
         self.results = self.windows.iter().map(|_| vec![Value::Null; rows]).collect();
         self.order = (0..rows as u32).collect();
@@ -114,24 +170,50 @@ impl<'p> Window<'p> {
             let mut start = 0;
             while start < order.len() {
                 let end = start + partition_len(spec, &order[start..]);
-                let partition = Partition::new(&order[start..end], &spec.keys);
+                let rows = &order[start..end];
                 let mut first_arg = 0;
                 for (f, window) in self.windows.iter().enumerate() {
                     if self.spec_of[f] == n {
-                        let call = function::Call { window, kind: kinds[f], frame: &frames[f], args: &self.args, first_arg };
-                        call.run(&partition, &mut self.results[f], frame.statement, &mut || self.pulse.beat(frame))?;
+                        let of = &self.frames[f];
+                        let mut partition = InMemory { rows, keys: &spec.keys, frame: of, args: &self.args, first_arg };
+                        let call = function::Call { window, kind: self.kinds[f], frame: of };
+                        let mut at = rows.iter();
+                        let results = &mut self.results[f];
+                        let mut give = |value| {
+                            if let Some(result) = at.next().and_then(|row| results.get_mut(*row as usize)) {
+                                *result = value;
+                            }
+                            Ok(())
+                        };
+                        call.run(&mut partition, frame.statement, &mut || self.pulse.beat(frame), &mut give)?;
                     }
                     first_arg += window.args.len();
                 }
                 start = end;
             }
-            let window = &self.windows[spec.of];
-            if !window.partition_by.is_empty() || !window.order_by.is_empty() {
+            if has_key(&self.windows[spec.of]) {
                 self.order = order;
             }
         }
         Ok(())
     }
+}
+
+fn has_key(window: &WindowFunction) -> bool {
+    !window.partition_by.is_empty() || !window.order_by.is_empty()
+}
+
+fn layout(windows: &[WindowFunction], specs: &[Spec], spec_of: &[usize], saved: usize) -> Layout {
+    let mut first_args = Vec::with_capacity(windows.len());
+    let mut args = 0;
+    for window in windows {
+        first_args.push(args);
+        args += window.args.len();
+    }
+    // The rows are given in the order of the last window that has one.
+    let mut order: Vec<usize> = (0..specs.len()).collect();
+    order.sort_by_key(|spec| specs.get(*spec).and_then(|spec| windows.get(spec.of)).is_some_and(has_key));
+    Layout { windows: specs.len(), spec_of: spec_of.to_vec(), args, first_args, order, saved }
 }
 
 /// Rows at the start of `order` that are in the same partition.
@@ -151,21 +233,26 @@ fn same_window(a: &WindowFunction, b: &WindowFunction) -> bool {
 
 impl Operator for Window<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows.clear(frame.statement);
-        self.args.clear(frame.statement);
-        frame.statement.release_bytes(std::mem::take(&mut self.kept_bytes));
-        for spec in &mut self.specs {
-            spec.keys = Keys::default();
-            spec.partition_lens.clear();
+        if let Some(spilled) = self.spilled.take() {
+            spilled.end(frame.statement);
         }
+        self.clear(frame.statement);
         self.at = 0;
-        let kinds = self.windows.iter().map(Kind::of).collect::<Result<Vec<Kind>>>()?;
-        let mut frames = self.windows.iter().map(|w| FrameOf::new(w, frame)).collect::<Result<Vec<FrameOf>>>()?;
-        self.read(&mut frames, frame)?;
-        self.compute(&kinds, &frames, frame)
+        self.order.clear();
+        self.kinds = self.windows.iter().map(Kind::of).collect::<Result<Vec<Kind>>>()?;
+        self.frames = self.windows.iter().map(|w| FrameOf::new(w, frame)).collect::<Result<Vec<FrameOf>>>()?;
+        self.read(frame)?;
+        if self.spilled.is_none() {
+            return self.compute(frame);
+        }
+        self.spill(frame.statement)?;
+        self.spilled.as_mut().map_or(Ok(()), |spilled| spilled.sort(self.windows, &self.frames, &mut self.pulse, frame))
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if let Some(spilled) = &mut self.spilled {
+            return spilled.next((self.windows, &self.frames, self.saved), &mut self.pulse, frame);
+        }
         let Some(&row) = self.order.get(self.at) else { return Ok(false) };
         self.at += 1;
         self.rows.restore_taking(row as usize, frame, self.saved);

@@ -62,6 +62,22 @@ pub fn decode(from: &mut &[u8]) -> Result<Value> {
     take(from).ok_or_else(|| Error::corrupt("a row that had left memory"))
 }
 
+/// Leaves the next value of `from` out.
+pub fn skip(from: &mut &[u8]) -> Result<()> {
+    let mut skip = || {
+        match chunk::<1>(from)?[0] {
+            0 => {}
+            1..=3 | 8 | 9 => drop(chunk::<8>(from)?),
+            4 => drop(chunk::<9>(from)?),
+            5 | 6 | 10 => drop(sized(from)?),
+            7 => drop(chunk::<4>(from)?),
+            _ => return None,
+        }
+        Some(())
+    };
+    skip().ok_or_else(|| Error::corrupt("a row that had left memory"))
+}
+
 fn take(from: &mut &[u8]) -> Option<Value> {
     let kind = chunk::<1>(from)?[0];
     Some(match kind {
@@ -117,10 +133,12 @@ mod tests {
         ];
         let mut bytes = Vec::new();
         values.iter().for_each(|value| encode(value, &mut bytes));
-        let mut rest = bytes.as_slice();
+        let (mut rest, mut skipped) = (bytes.as_slice(), bytes.as_slice());
         for value in &values {
+            skip(&mut skipped).unwrap();
             let back = decode(&mut rest).unwrap();
             assert_eq!(format!("{back:?}"), format!("{value:?}"));
+            assert_eq!(rest.len(), skipped.len());
         }
         assert!(rest.is_empty());
         for cut in 0..bytes.len() {
