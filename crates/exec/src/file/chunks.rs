@@ -254,15 +254,15 @@ struct Cutter<'s> {
 }
 
 impl Cutter<'_> {
-    /// The next whole lines; `None`: there are no more, or none that can be cut.
-    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+    /// Exchanges `lines`, which is empty, for the next whole lines; false: there are no more, or none that can be cut.
+    fn next(&mut self, lines: &mut Vec<u8>) -> Result<bool> {
         while self.bytes.len() < LINE_BYTES_MAX {
             if self.has_ended || self.bytes.len() >= self.chunk_bytes {
                 if let Some(end) = self.separators.end_of_lines(&self.bytes) {
-                    let mut rest = Vec::with_capacity(self.chunk_bytes + (self.chunk_bytes >> 2));
-                    rest.extend_from_slice(&self.bytes[end..]);
+                    lines.extend_from_slice(&self.bytes[end..]);
                     self.bytes.truncate(end);
-                    return Ok(Some(std::mem::replace(&mut self.bytes, rest)));
+                    std::mem::swap(lines, &mut self.bytes);
+                    return Ok(true);
                 }
                 if self.has_ended {
                     break;
@@ -271,7 +271,7 @@ impl Cutter<'_> {
             self.has_ended = !self.source.read_more(&mut self.bytes)?;
         }
         self.has_ended = true;
-        Ok(None)
+        Ok(false)
     }
 }
 
@@ -345,14 +345,16 @@ impl Load<'_> {
         format: &FileFormat,
     ) -> Result<Vec<u8>> {
         let (mut written, mut read, mut turnout) = (0, 0, Turnout::default());
+        // Their memory is at hand.
+        let mut spare: Vec<Chunk> = Vec::new();
         loop {
             self.statement.interrupt.check()?;
-            if read - written < ahead
-                && !cutter.has_ended
-                && let Some(bytes) = cutter.next()?
-            {
-                queue.push(read, Chunk { bytes, ..Chunk::default() });
-                read += 1;
+            if read - written < ahead && !cutter.has_ended {
+                let mut chunk = spare.pop().unwrap_or_default();
+                if cutter.next(&mut chunk.bytes)? {
+                    queue.push(read, chunk);
+                    read += 1;
+                }
             }
             if read == written {
                 return Ok(std::mem::take(&mut cutter.bytes));
@@ -372,6 +374,9 @@ impl Load<'_> {
                 rest.append(&mut cutter.bytes);
                 return Ok(rest);
             }
+            chunk.bytes.clear();
+            chunk.at = 0;
+            spare.push(chunk);
         }
     }
 

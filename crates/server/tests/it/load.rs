@@ -158,7 +158,7 @@ fn chunks_answer_as_single_rows_do() {
         5 => Some(format!("{n}\t99999999999\t1.00\tx\t2024-01-01\n")),
         6 => Some(format!("{n}\t\\N\t1.005\t{}\t2024-13-01\n", "long".repeat(20))),
         7 => Some(format!("{n}\tseven\t 12.5 \tx\t2024.01.01\n")),
-        8 => Some(format!("0\t1\t-3.25\tx\t0000-00-00\n")),
+        8 => Some("0\t1\t-3.25\tx\t0000-00-00\n".to_string()),
         _ => None,
     };
     let contents = [
