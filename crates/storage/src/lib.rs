@@ -69,6 +69,7 @@ pub use base::{helpers, kill_points};
 pub use cache::uses::CacheUses;
 pub use catalog::foreign_keys::{self, KeyRules};
 pub use catalog::key_text::KeyColumn;
+pub use catalog::new_rows::NewRows;
 pub use catalog::statistics::{IndexStatistics, TableStatistics};
 pub use catalog::table::{Buffers, Duplicate, Table, Written};
 pub use catalog::validation::{ChangedRows, Validation};

@@ -11,8 +11,8 @@ use std::time::Duration;
 use common::{Server, column_def, context, index_def, interrupt, open, server, table_def};
 use proptest::prelude::*;
 use vaquita_storage::{
-    Buffers, CheckReport, Direction, Entry, Isolation, LockMode, LockPolicy, Reads, RowChange, ScanOptions, Table, Transaction,
-    TxnOptions, Version, Written, check_table,
+    Buffers, CheckReport, Direction, Entry, Isolation, LockMode, LockPolicy, NewRows, Reads, RowChange, ScanOptions, Table,
+    Transaction, TxnOptions, Version, Written, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnId, IndexId, TableDef};
@@ -101,6 +101,73 @@ fn code(result: Result<impl Sized>) -> (u16, String) {
         Ok(_) => (0, String::new()),
         Err(e) => (e.code(), e.message().to_string()),
     }
+}
+
+/// Rows of `id int, k int` with these ids, encoded.
+fn new_rows(table: &Table, ids: impl Iterator<Item = i64>) -> NewRows {
+    let mut new = NewRows::default();
+    for id in ids {
+        assert!(table.add_new(&[int(id), int(id % 7)], &mut new).expect("encode"));
+        assert!(!table.add_new(&[int(id), int(0)], &mut new).expect("encode"), "keys ascend");
+    }
+    new
+}
+
+#[test]
+fn rows_that_are_inserted_together() {
+    let s = Server::with_table("id int, k int null", &["primary id", "key k: k"]);
+    let t = s.table("t");
+    assert!(t.takes_rows_together());
+    s.insert("t", &[&[int(500), int(0)]]).expect("insert");
+    let mut txn = s.begin();
+    txn.begin_statement(Reads::Many);
+    // One of them is there: nothing is written.
+    assert!(!t.insert_rows(&mut txn, &new_rows(&t, 401..601), POLICY).expect("insert"));
+    assert!(txn.is_read_only());
+    assert!(t.insert_rows(&mut txn, &new_rows(&t, 1..300), POLICY).expect("insert"));
+    txn.end_statement();
+    txn.begin_statement(Reads::Many);
+    assert!(t.insert_rows(&mut txn, &new_rows(&t, 300..400), POLICY).expect("insert"));
+    // Rows of its own are in the way, or behind: they go one by one.
+    assert!(!t.insert_rows(&mut txn, &new_rows(&t, 399..402), POLICY).expect("insert"));
+    assert!(!t.insert_rows(&mut txn, &new_rows(&t, -5..0), POLICY).expect("insert"));
+    txn.rollback_statement();
+    assert_eq!(t.row_count(&txn).expect("count"), 300);
+    // With gaps: locked one by one.
+    assert!(t.insert_rows(&mut txn, &new_rows(&t, (700..900).step_by(2)), POLICY).expect("insert"));
+    let mut other = s.begin();
+    other.begin_statement(Reads::Many);
+    for taken in [(1..2), (299..300), (398..399), (700..701), (898..899)] {
+        let error = t.insert_rows(&mut other, &new_rows(&t, taken), LockPolicy::NoWait).expect_err("locked");
+        assert_eq!(error.code(), 3572);
+    }
+    for free in [(601..700), (701..702), (899..1000)] {
+        assert!(t.insert_rows(&mut other, &new_rows(&t, free), LockPolicy::NoWait).expect("insert"));
+    }
+    // Who has taken one of them, or has read the range, has it.
+    let error = t.insert_rows(&mut txn, &new_rows(&t, 990..1010), LockPolicy::NoWait).expect_err("locked");
+    assert_eq!(error.code(), 3572);
+    let range = t.codec.clustered().range(&[], Bound::Included(&int(2000)), Bound::Unbounded).expect("range");
+    other.lock_range(&range, POLICY).expect("lock");
+    let error = t.insert_rows(&mut txn, &new_rows(&t, 1990..2100), LockPolicy::NoWait).expect_err("locked");
+    assert_eq!(error.code(), 3572);
+    other.commit_wait().expect("commit");
+    txn.commit_wait().expect("commit");
+    s.assert_sound("t", 1 + 299 + 100 + 99 + 1 + 101);
+    // A row that our snapshot shows has gone since.
+    let mut txn = s.begin();
+    txn.begin_statement(Reads::Many);
+    txn.take_snapshot();
+    let mut other = s.begin();
+    other.begin_statement(Reads::Many);
+    let old = [int(500), int(0)];
+    let mut key = Vec::new();
+    t.codec.clustered().encode_clustered(&old, 0, &mut key).expect("key");
+    other.lock_row(&key, LockMode::X, POLICY).expect("lock");
+    assert!(t.delete(&mut other, &key, &old, POLICY, &mut Buffers::default()).expect("delete"));
+    other.commit_wait().expect("commit");
+    txn.begin_statement(Reads::Many);
+    assert_eq!(t.insert_rows(&mut txn, &new_rows(&t, 480..520), POLICY).expect_err("conflict").code(), 1213);
 }
 
 #[test]

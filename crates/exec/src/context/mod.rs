@@ -55,7 +55,7 @@ pub use measures::Measures;
 pub use part::Part;
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
-pub use row_log::{RowChange, RowImage, RowLog, RowLogSettings, RowLogging};
+pub use row_log::{RowChange, RowCollector, RowImage, RowLog, RowLogSettings, RowLogging};
 pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, GeneralLogRow, LogLine, NoServer, ProcessInfo, ProfileInfo, RoutineGrantInfo,

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use vaquita_storage::{Table, Transaction};
+use vaquita_storage::{LogBuffer, Table, Transaction};
 use vaquita_types::{Result, Value};
 
 /// `binlog_row_image`: the columns that are told of a row.
@@ -43,6 +43,22 @@ pub trait RowLog: Send + Sync {
 
     /// A row of this table has changed.
     fn row(&self, txn: &mut Transaction, table: &Table, change: RowChange<'_>, settings: &RowLogSettings) -> Result<()>;
+
+    /// As `row`, of a row of which the transaction is told later.
+    fn collect(&self, to: &mut LogBuffer, table: &Table, change: RowChange<'_>, settings: &RowLogSettings) -> Result<()>;
+}
+
+/// Collects rows that are told later (`RowLogging::tell_all`), on any thread.
+#[derive(Clone, Copy)]
+pub struct RowCollector<'a> {
+    log: &'a dyn RowLog,
+    settings: RowLogSettings,
+}
+
+impl RowCollector<'_> {
+    pub fn collect(&self, to: &mut LogBuffer, table: &Table, change: RowChange<'_>) -> Result<()> {
+        self.log.collect(to, table, change, &self.settings)
+    }
 }
 
 /// The log of a statement that runs.
@@ -80,11 +96,27 @@ impl<'a> RowLogging<'a> {
     }
 
     pub fn tell(&self, txn: &mut Transaction, table: &Table, change: RowChange<'_>) -> Result<()> {
+        self.begin_statement(txn)?;
+        self.log.row(txn, table, change, &self.settings)
+    }
+
+    #[inline]
+    fn begin_statement(&self, txn: &mut Transaction) -> Result<()> {
         let begun = self.begun.cell();
         if begun.get().is_none_or(|begun| txn.log().len() < begun) {
             self.log.begin_statement(txn, self.text, &self.settings)?;
             begun.set(Some(txn.log().len()));
         }
-        self.log.row(txn, table, change, &self.settings)
+        Ok(())
+    }
+
+    pub fn collector(&self) -> RowCollector<'a> {
+        RowCollector { log: self.log, settings: self.settings }
+    }
+
+    /// As `tell`, of rows that a collector has collected.
+    pub fn tell_all(&self, txn: &mut Transaction, rows: &LogBuffer) -> Result<()> {
+        self.begin_statement(txn)?;
+        txn.tell_log_all(rows)
     }
 }

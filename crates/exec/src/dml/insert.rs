@@ -4,6 +4,7 @@
 //! this order. For each source row: defaults, then the given values left to right, then the row goes the way of `change`. A
 //! duplicate is an error, a skipped row (IGNORE), a deleted row (REPLACE) or an update.
 
+use vaquita_parser::Cell;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::literal_values::LiteralValues;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
@@ -13,6 +14,7 @@ use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Changed;
+use super::blocks::{self, Added, Block, PlainRows, Turnout};
 use super::change::{Completed, Evaluated, Found, TableChange, stored_digits};
 use crate::context::{Execution, Frame};
 
@@ -121,6 +123,39 @@ impl<'a> Insert<'a> {
         })
     }
 
+    pub(crate) fn table(&self) -> &'a Table {
+        self.table
+    }
+
+    /// Positions of the columns that get no value.
+    pub(crate) fn others(&self) -> &[usize] {
+        &self.others
+    }
+
+    /// Columns that are not given have constants.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.plan.default_exprs.is_empty() && self.plan.through.is_none() && self.plan.partitions.is_none()
+    }
+
+    /// So many rows were inserted.
+    pub(crate) fn note_written(&mut self, rows: u64) {
+        self.records += rows;
+        self.changed.affected += rows;
+        self.change.values.row = self.records;
+    }
+
+    /// Inserts a row as it would be stored.
+    pub(crate) fn write_stored(&mut self, mut row: Vec<Value>) -> Result<()> {
+        self.begin_row()?;
+        self.change.values.to_local(&mut row);
+        let columns = self.columns();
+        for (slot, value) in self.frame.slots[columns..2 * columns].iter_mut().zip(row) {
+            *slot = value;
+        }
+        self.write_row()?;
+        self.statement.take_raised().map_or(Ok(()), Err)
+    }
+
     fn columns(&self) -> usize {
         self.table.def.columns.len()
     }
@@ -170,16 +205,64 @@ impl<'a> Insert<'a> {
     }
 
     fn literals(&mut self, values: &LiteralValues) -> Result<()> {
-        for cells in values.rows.rows() {
-            // Nothing looks at a given column before it has its value.
-            self.begin_row()?;
-            for (cell, &position) in cells.iter().zip(&self.plan.columns) {
-                let (value, ty) = values.value(*cell);
-                self.set(position, value, &ty)?;
+        let plain = if values.rows.len() >= blocks::ROWS_MIN { PlainRows::of(self) } else { None };
+        match plain {
+            Some(plain) => self.literals_in_blocks(values, &plain),
+            None => values.rows.rows().try_for_each(|cells| self.literal(values, cells)),
+        }
+    }
+
+    fn literal(&mut self, values: &LiteralValues, cells: &[Cell]) -> Result<()> {
+        // Nothing looks at a given column before it has its value.
+        self.begin_row()?;
+        for (cell, &position) in cells.iter().zip(&self.plan.columns) {
+            let (value, ty) = values.value(*cell);
+            self.set(position, value, &ty)?;
+        }
+        self.write_row()
+    }
+
+    fn literals_in_blocks(&mut self, values: &LiteralValues, plain: &PlainRows<'_>) -> Result<()> {
+        let (mut block, mut row, mut turnout) = (Block::default(), Vec::new(), Turnout::default());
+        // What the answer says of the last row, that row leaves behind.
+        let last = values.rows.len() - 1;
+        for (n, cells) in values.rows.rows().enumerate() {
+            self.statement.interrupt.check()?;
+            let mut added = Added::NotPlain;
+            if n < last && !turnout.is_bad() && self.plain_literal(values, cells, plain, &mut row) {
+                added = plain.add(&mut row, &mut block);
             }
-            self.write_row()?;
+            if added != Added::Done || block.is_full() {
+                turnout.note(&block);
+                self.write_block(&mut block)?;
+            }
+            match added {
+                Added::Done => {}
+                Added::NotAscending if plain.add(&mut row, &mut block) == Added::Done => {}
+                Added::NotAscending | Added::NotPlain => self.literal(values, cells)?,
+            }
         }
         Ok(())
+    }
+
+    /// Fills `row` with the values, if they are plain.
+    fn plain_literal(&self, values: &LiteralValues, cells: &[Cell], plain: &PlainRows<'_>, row: &mut Vec<Value>) -> bool {
+        plain.start(row);
+        cells.iter().zip(&self.plan.columns).all(|(cell, &position)| {
+            // What fits is read once.
+            let decimal = match cell {
+                Cell::Decimal { digits, negative: false } => plain.decimal(values.rows.text(*digits), position),
+                _ => None,
+            };
+            let value = decimal.or_else(|| {
+                let (value, ty) = values.value(*cell);
+                plain.value(value, &ty, position)
+            });
+            value.is_some_and(|value| {
+                row[position] = value;
+                true
+            })
+        })
     }
 
     /// Fills the new row with what columns get that are not given.

@@ -2,6 +2,7 @@
 //!
 //! All find the rows and values first and then change each row through `change`: values, constraints, storage. A failed statement is undone by the session (`Transaction::rollback_statement`).
 
+pub(crate) mod blocks;
 mod change;
 mod delete;
 pub(crate) mod group_numbers;

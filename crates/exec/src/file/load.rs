@@ -24,13 +24,13 @@ use crate::dml::insert::Insert;
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 8;
 
-struct Load<'a> {
-    plan: &'a LoadPlan,
-    statement: &'a Execution<'a>,
+pub(super) struct Load<'a> {
+    pub(super) plan: &'a LoadPlan,
+    pub(super) statement: &'a Execution<'a>,
     table: &'a Table,
-    insert: Insert<'a>,
+    pub(super) insert: Insert<'a>,
     /// The type of fields: strings in the charset of the file.
-    text: ColumnType,
+    pub(super) text: ColumnType,
 }
 
 /// Inserts the rows of `source`, whose text has the collation `text`; `info` of the answer counts them.
@@ -50,7 +50,7 @@ pub fn load(
     let mut load = Load { plan, statement, table: &table, insert, text: ColumnType::varchar(0, text) };
     match &plan.xml_rows {
         Some(rows) => load.xml(XmlRows::new(source, rows, &|| statement.interrupt.check_in_turn()))?,
-        None => load.lines(Reader::new(source, format), format.is_fixed_size())?,
+        None => load.in_chunks(source, format)?,
     }
     let Insert { records, refused, out_of_view, deleted, mut changed, .. } = load.insert;
     let records = records - refused - out_of_view;
@@ -62,7 +62,8 @@ pub fn load(
 }
 
 impl Load<'_> {
-    fn lines(&mut self, mut reader: Reader<'_>, fixed_size: bool) -> Result<()> {
+    /// Passes by the lines that are ignored; whether others may follow.
+    pub(super) fn pass_lines(&self, reader: &mut Reader<'_>) -> Result<bool> {
         let mut more = true;
         for _ in 0..self.plan.ignore_lines {
             if !more {
@@ -70,6 +71,12 @@ impl Load<'_> {
             }
             more = reader.next_line()?.more;
         }
+        Ok(more)
+    }
+
+    /// Inserts the rows of lines, one after the other.
+    pub(super) fn lines(&mut self, mut reader: Reader<'_>, fixed_size: bool) -> Result<()> {
+        let mut more = true;
         while more {
             let found = if fixed_size { self.fixed_fields(&mut reader)? } else { self.fields(&mut reader)? };
             if !found {

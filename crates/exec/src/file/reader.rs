@@ -98,6 +98,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What was taken from the source and is not read.
+    pub fn into_rest(mut self) -> Vec<u8> {
+        self.buffer.drain(..self.at);
+        self.buffer
+    }
+
     /// The unread bytes, at least `count` if the file has as many.
     fn ahead(&mut self, count: usize) -> Result<&[u8]> {
         while self.buffer.len() - self.at < count && !self.source_ended {
@@ -337,7 +343,7 @@ pub struct LineEnd {
     pub cut: bool,
 }
 
-fn unescaped(byte: u8) -> u8 {
+pub(super) fn unescaped(byte: u8) -> u8 {
     match byte {
         b'n' => b'\n',
         b't' => b'\t',

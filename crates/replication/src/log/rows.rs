@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use vaquita_exec::context::{RowChange, RowImage, RowLog, RowLogSettings};
-use vaquita_storage::{LogObject, Table, Transaction};
+use vaquita_storage::{LogBuffer, LogObject, Table, Transaction};
 use vaquita_types::charset::charset;
 use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexKind, TableDef};
@@ -365,18 +365,31 @@ impl RowLog for RowWriter {
     }
 
     fn row(&self, txn: &mut Transaction, table: &Table, change: RowChange<'_>, settings: &RowLogSettings) -> Result<()> {
-        let kind = match (change.before, change.after) {
-            (None, Some(_)) => kind::WRITE,
-            (Some(_), Some(_)) => kind::UPDATE,
-            (Some(_), None) => kind::DELETE,
-            (None, None) => return Ok(()),
-        };
-        if table.def.options.temporary {
-            return Ok(());
-        }
+        let Some(kind) = kind_of(table, &change) else { return Ok(()) };
         let object = LoggedTable::of(table, settings.full_metadata);
         let logged = object.downcast_ref::<LoggedTable>().ok_or_else(damaged)?;
         txn.tell_log(kind, Some(object), |out| logged.write(&change, settings.image, out))
+    }
+
+    fn collect(&self, to: &mut LogBuffer, table: &Table, change: RowChange<'_>, settings: &RowLogSettings) -> Result<()> {
+        let Some(kind) = kind_of(table, &change) else { return Ok(()) };
+        let object = LoggedTable::of(table, settings.full_metadata);
+        let logged = object.downcast_ref::<LoggedTable>().ok_or_else(damaged)?;
+        to.push(kind, Some(object), |out| logged.write(&change, settings.image, out))
+    }
+}
+
+/// `None`: it is not told.
+#[inline]
+fn kind_of(table: &Table, change: &RowChange<'_>) -> Option<u8> {
+    if table.def.options.temporary {
+        return None;
+    }
+    match (change.before, change.after) {
+        (None, Some(_)) => Some(kind::WRITE),
+        (Some(_), Some(_)) => Some(kind::UPDATE),
+        (Some(_), None) => Some(kind::DELETE),
+        (None, None) => None,
     }
 }
 

@@ -136,6 +136,140 @@ fn a_failed_load_reads_the_client_out() {
     assert_eq!(client.query("SELECT COUNT(*), MAX(a) FROM t").rows(), [["199999", "199998"]]);
 }
 
+/// Lines that are converted in chunks leave what lines leave that go one by one, which a format with quotes makes them do: rows, counts,
+/// warnings, errors, numbers of AUTO_INCREMENT.
+#[test]
+fn chunks_answer_as_single_rows_do() {
+    let files = Files::new("chunks");
+    let server = Server::start_with("load-chunks", &["--local-infile", "--secure-file-priv", &files.path("")]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("SET time_zone = '+05:30'");
+    let line = |n: u32| {
+        let s = ["plain", "tab\\\tbed", "two\\\nlines", "back\\\\", "\\N", "Grüße", "x\\Ny", ""][n as usize % 8];
+        format!("{n}\t{}\t{}.{:02}\t{s}\t2024-0{}-17 1{}:20:30\n", n % 1000, n % 977, n % 100, n % 9 + 1, n % 10)
+    };
+    let with =
+        |change: &dyn Fn(u32) -> Option<String>| (1..=9000).map(|n| change(n).unwrap_or_else(|| line(n))).collect::<String>();
+    let odd = |n: u32| match n % 1789 {
+        3 => Some(format!("{n}\t5\n")),
+        4 => Some(format!("{n}\t5\t1.00\tx\t2024-01-01\tmore\n")),
+        5 => Some(format!("{n}\t99999999999\t1.00\tx\t2024-01-01\n")),
+        6 => Some(format!("{n}\t\\N\t1.005\t{}\t2024-13-01\n", "long".repeat(20))),
+        7 => Some(format!("{n}\tseven\t 12.5 \tx\t2024.01.01\n")),
+        8 => Some("0\t1\t-3.25\tx\t0000-00-00\n".to_string()),
+        _ => None,
+    };
+    let contents = [
+        with(&|_| None),
+        with(&|_| None).trim_end().to_string() + "\n9001\t1\t1\tlast\t2024-01-01",
+        with(&odd),
+        with(&|n| (n == 5000).then(|| line(4000))),
+        with(&|n| (n % 700 == 0).then(|| line(n - 5))),
+        // Neither dense nor in order.
+        with(&|n| Some(line(n * 3))),
+        with(&|n| Some(line(n * 7919 % 9001))),
+        with(&|n| (n > 8000).then(|| format!("{n}\n"))),
+    ];
+    let create = "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL, d DECIMAL(7,2) NOT NULL, s VARCHAR(20), t TIMESTAMP NULL, \
+             e INT DEFAULT 7, KEY a (a), KEY s (s, a))";
+    for (n, content) in contents.iter().enumerate() {
+        std::fs::write(files.path("rows"), content).expect("write");
+        client.local_file = content.clone().into_bytes();
+        for (mode, kind) in [
+            ("DEFAULT", "LOCAL"),
+            ("DEFAULT", "LOCAL REPLACE"),
+            ("DEFAULT", ""),
+            ("DEFAULT", "IGNORE"),
+            ("''", "REPLACE"),
+            ("'NO_AUTO_VALUE_ON_ZERO'", ""),
+        ] {
+            client.query(&format!("SET sql_mode = {mode}"));
+            let mut found = Vec::new();
+            for clauses in ["", "FIELDS ENCLOSED BY '|'"] {
+                client.query("SELECT LAST_INSERT_ID(0)");
+                client.query(create);
+                client.query("INSERT INTO t VALUES (8500, 1, 1, 'there', NULL, 1)");
+                let (local, rest) = if let Some(rest) = kind.strip_prefix("LOCAL") { ("LOCAL", rest) } else { ("", kind) };
+                let path = files.path("rows");
+                let load =
+                    format!("LOAD DATA {local} INFILE '{path}' {rest} INTO TABLE t {clauses} IGNORE 1 LINES (id, a, d, s, t)");
+                let mut seen = vec![format!("{:?}", client.query(&load))];
+                seen.push(format!("{:?}", client.query("SHOW WARNINGS")));
+                client.query("INSERT INTO t (a, d) VALUES (-1, 0)");
+                seen.push(format!("{:?}", client.query("SELECT * FROM t ORDER BY id")));
+                seen.push(format!("{:?}", client.query("SELECT id FROM t FORCE INDEX (s) WHERE s > 'b' ORDER BY s, a, id")));
+                let check = client.query("CHECK TABLE t").rows();
+                assert_eq!(check[0][3], "OK");
+                client.query("DROP TABLE t");
+                found.push(seen.join("\n"));
+            }
+            let differs = found[0].chars().zip(found[1].chars()).position(|(a, b)| a != b);
+            let at = differs.unwrap_or(0).saturating_sub(200);
+            let shown = |seen: &str| seen.chars().skip(at).take(400).collect::<String>();
+            assert!(found[0] == found[1], "file {n}, {kind}, {mode}:\n{}\n{}", shown(&found[0]), shown(&found[1]));
+        }
+    }
+}
+
+/// The same of an INSERT: one row with an expression sends all of them the general way.
+#[test]
+fn an_insert_in_blocks_answers_as_one_of_single_rows() {
+    let server = Server::start("insert-blocks");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("SET time_zone = '-03:00'");
+    let row = |n: i32| format!("({n},{}.{:02},'s{n}','2024-05-06 07:08:{:02}')", n % 90, n.abs() % 100, n.abs() % 60);
+    let with = |change: &dyn Fn(i32) -> Option<String>| (1..300).map(|n| change(n).unwrap_or_else(|| row(n))).collect::<Vec<_>>();
+    let contents = [
+        with(&|_| None),
+        with(&|n| (n == 150).then(|| row(100))),
+        with(&|n| (n == 150).then(|| "(NULL,1,'x',NULL)".into())),
+        with(&|n| (n == 150).then(|| "(0,-1.5,NULL,NULL)".into())),
+        with(&|n| (n % 50 == 9).then(|| format!("({n},1.005,'{}','2024/01/01')", "long".repeat(10)))),
+        with(&|n| (n % 50 == 9).then(|| format!("({n},NULL,0x4142,20240102030405)"))),
+        with(&|n| (n % 50 == 9).then(|| format!("({n},1e2,7,'never')"))),
+        with(&|n| Some(row(300 - n))),
+        with(&|n| Some(row(n * 10))),
+        with(&|n| Some(row(n - 100))),
+    ];
+    for (n, rows) in contents.iter().enumerate() {
+        for (mode, verb, end) in [
+            ("DEFAULT", "INSERT", ""),
+            ("DEFAULT", "INSERT IGNORE", ""),
+            ("''", "INSERT", ""),
+            ("''", "REPLACE", ""),
+            ("''", "INSERT", "ON DUPLICATE KEY UPDATE s = 'twice'"),
+        ] {
+            client.query(&format!("SET sql_mode = {mode}"));
+            let mut found = Vec::new();
+            for last in ["(5000,1,'z',NULL)", "(5000,1,CONCAT('z',''),NULL)"] {
+                client.query("SELECT LAST_INSERT_ID(0)");
+                client.query(
+                    "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, d DECIMAL(6,2) NOT NULL, s VARCHAR(20), t TIMESTAMP NULL, \
+                     KEY s (s))",
+                );
+                client.query("INSERT INTO t VALUES (250, 1, 'there', NULL)");
+                let mut seen = Vec::new();
+                seen.push(format!("{:?}", client.query(&format!("{verb} INTO t VALUES {},{last} {end}", rows.join(",")))));
+                seen.push(format!("{:?}", client.query("SHOW WARNINGS")));
+                seen.push(format!("{:?}", client.query("SELECT LAST_INSERT_ID()")));
+                client.query("INSERT INTO t (d) VALUES (0)");
+                seen.push(format!("{:?}", client.query("SELECT * FROM t ORDER BY id")));
+                seen.push(format!("{:?}", client.query("SELECT id FROM t FORCE INDEX (s) WHERE s > 'b' ORDER BY s, id")));
+                client.query("DROP TABLE t");
+                found.push(seen.join("\n"));
+            }
+            let differs = found[0].chars().zip(found[1].chars()).position(|(a, b)| a != b);
+            let at = differs.unwrap_or(0).saturating_sub(200);
+            let shown = |seen: &str| seen.chars().skip(at).take(400).collect::<String>();
+            assert!(found[0] == found[1], "rows {n}, {verb} {end}, {mode}:\n{}\n{}", shown(&found[0]), shown(&found[1]));
+        }
+    }
+}
+
 /// PARTITION (p0) takes the rows that belong there: others are warnings of LOCAL, as of IGNORE, and an error else.
 #[test]
 fn a_load_into_partitions() {

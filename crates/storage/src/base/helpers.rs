@@ -97,6 +97,23 @@ impl Helpers {
         self.0
     }
 
+    /// Runs `own` on the calling thread, and `work` meanwhile on as many threads as there are permits for. `own` tells them when to end.
+    pub fn run_beside<T>(&self, name: &str, work: impl Fn() + Sync, own: impl FnOnce() -> T) -> T {
+        thread::scope(|scope| {
+            let yielding = || {
+                // Without it the work is done all the same.
+                let _ = rustix::process::nice(NICENESS);
+                work();
+            };
+            for n in 0..self.0 {
+                let thread = thread::Builder::new().name(format!("{name} {n}")).stack_size(stack::THREAD_BYTES);
+                // Without the thread the calling one does it all.
+                let _ = thread.spawn_scoped(scope, yielding);
+            }
+            own()
+        })
+    }
+
     /// Runs `work` on one thread more than there are permits for, since the calling one only waits; without permits on the calling
     /// thread. Returns what each has made.
     pub fn run<T: Send>(&self, name: &str, work: impl Fn() -> T + Sync) -> Vec<T> {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `mod` | finds tables |
 //! | `table` | a table's handle: its rows change with their index entries |
+//! | `new_rows` | many new rows at once |
 //! | `statistics`, `key_text` | what the planner is told of a table; the columns of a locked key |
 //! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
 //! | `foreign_keys` | who refers to whom |
@@ -42,6 +43,7 @@ mod exchange;
 pub mod foreign_keys;
 pub mod key_text;
 mod leftovers;
+pub mod new_rows;
 mod objects;
 mod online;
 mod partitions;

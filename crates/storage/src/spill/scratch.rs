@@ -16,6 +16,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use super::sorted_run::{Entry, Run, RunCursor, RunFile};
+use crate::encoding::ids::INDEX_ID_BYTES;
 
 const FILTER_BITS_PER_KEY: usize = 10;
 const FILTER_PROBES: u64 = 5;
@@ -82,6 +83,11 @@ impl Drop for Scratch {
     }
 }
 
+/// The part of a key that names its index.
+fn index_of(key: &[u8]) -> &[u8] {
+    key.get(..INDEX_ID_BYTES).unwrap_or(key)
+}
+
 fn closed() -> Error {
     Error::internal("the scratch is closed")
 }
@@ -101,6 +107,8 @@ struct Segment {
     from: u64,
     run: Run,
     filter: Filter,
+    /// The last key of each index, by the index.
+    last_keys: Vec<Vec<u8>>,
     /// What its writes change row counts by.
     rows: Vec<(TableId, i64)>,
 }
@@ -118,11 +126,27 @@ impl Spill {
     /// Adds a segment of the writes since position `from`, each key once. If it fails, nothing is added.
     pub fn add<'w>(&mut self, from: u64, writes: impl Iterator<Item = Entry<'w>>, rows: Vec<(TableId, i64)>) -> Result<()> {
         let file = self.scratch.file.as_ref().ok_or_else(closed)?;
-        let mut hashes = Vec::new();
-        let run = file.add(writes.inspect(|(key, _)| hashes.push(crate::encoding::key_hash(key))))?;
-        self.segments.push(Segment { number: self.next_segment, from, run, filter: Filter::new(&hashes), rows });
+        let (mut hashes, mut last_keys, mut last): (_, _, &[u8]) = (Vec::new(), Vec::new(), &[]);
+        let run = file.add(writes.inspect(|(key, _)| {
+            hashes.push(crate::encoding::key_hash(key));
+            if index_of(last) != index_of(key) && !last.is_empty() {
+                last_keys.push(last.to_vec());
+            }
+            last = key;
+        }))?;
+        last_keys.push(last.to_vec());
+        self.segments.push(Segment { number: self.next_segment, from, run, filter: Filter::new(&hashes), last_keys, rows });
         self.next_segment += 1;
         Ok(())
+    }
+
+    /// Whether all keys of this one's index that there are writes of lie below it.
+    pub fn is_above_all(&self, key: &[u8]) -> bool {
+        let is_above = |segment: &Segment| {
+            let last = segment.last_keys.partition_point(|last| index_of(last) < index_of(key));
+            segment.last_keys.get(last).is_none_or(|last| index_of(last) != index_of(key) || last.as_slice() < key)
+        };
+        self.segments.iter().all(is_above)
     }
 
     /// Drops the segments from `mark` on; returns what they changed row counts by.

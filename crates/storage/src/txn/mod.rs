@@ -42,6 +42,7 @@ pub use cursor::{Cursor, Direction, Keep, ScanOptions, Step};
 pub use gap::Gap;
 pub(crate) use store::Places;
 pub use store::Store;
+pub use write_map::Packed;
 use write_set::WriteSet;
 pub use write_set::{Mark, Part};
 
@@ -590,6 +591,20 @@ impl Transaction {
         self.writes.write_new(key, value);
         self.after_write();
         Ok(())
+    }
+
+    /// As `put` of new rows, whose keys are ascending and above all of their index that this transaction has written.
+    pub(crate) fn put_rows(&mut self, rows: &Packed) -> Result<()> {
+        let Some(first) = rows.first_key() else { return Ok(()) };
+        self.before_write(Family::Data, first)?;
+        self.writes.append(rows);
+        self.after_write();
+        Ok(())
+    }
+
+    /// Whether this transaction has written no key of this one's index that is as high or higher.
+    pub(crate) fn is_above_all(&self, key: &[u8]) -> bool {
+        self.writes.is_above_all(key)
     }
 
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The commit of a transaction whose writes have spilled: they are merged into sorted files, which become part of the data in one
 //! step. So a commit of any size neither passes through the log and the memtables nor holds up others while it is prepared.
 
-use vaquita_types::Result;
+use vaquita_types::{Error, Result, stack};
 
 use super::Transaction;
 use crate::base::kill_points::kill_point;
@@ -13,12 +13,11 @@ use crate::rocks::{Family, SortedFiles};
 impl Transaction {
     /// Stage *prepare* of a spilled transaction. If it fails, the transaction is still as it was.
     pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
-        let log = self.store.prepare_log(self.writes.log())?;
         self.writes.spill_rest()?;
-        let mut written = Ok(None);
+        let mut prepared = Err(Error::internal("nothing was prepared"));
         let threads = std::sync::Arc::clone(&self.store.hooks().threads);
-        threads.blocking(&mut || written = self.write_files());
-        let files = written?;
+        threads.blocking(&mut || prepared = self.prepare_log_and_files());
+        let (log, files) = prepared?;
         let mut records = Records::with_capacity(0);
         for (key, write) in self.writes.map(Family::Catalog).iter() {
             records.write(Family::Catalog, key, write);
@@ -37,13 +36,31 @@ impl Transaction {
         })
     }
 
+    /// Both at once, as they take about as long.
+    fn prepare_log_and_files(&self) -> Result<(Vec<u8>, Option<SortedFiles>)> {
+        let (store, told) = (&*self.store, self.writes.log());
+        let (log, files) = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("log".into()).stack_size(stack::THREAD_BYTES);
+            let log = if told.is_empty() { None } else { thread.spawn_scoped(scope, || store.prepare_log(told)).ok() };
+            let files = self.write_files();
+            // A thread that was made does not panic; if it did, the process has ended.
+            let log =
+                log.map_or_else(|| store.prepare_log(told), |log| log.join().unwrap_or_else(|_| Err(Error::internal("no log"))));
+            (log, files)
+        });
+        let (log, files) = (log?, files?);
+        // Keys of the files that are in memtables would have to be flushed while all other commits wait.
+        if files.is_some() {
+            store.db().flush_memtables().map_err(write_error)?;
+        }
+        Ok((log, files))
+    }
+
     fn write_files(&self) -> Result<Option<SortedFiles>> {
         let Some(spill) = self.writes.spilled() else { return Ok(None) };
         let (file, runs) = spill.runs()?;
         let files = self.store.sorted_files(file, &runs, &self.options.interrupt)?;
         kill_point("spill.files-written");
-        // Keys of the files that are in memtables would have to be flushed while all other commits wait.
-        self.store.db().flush_memtables().map_err(write_error)?;
         Ok(Some(files))
     }
 }

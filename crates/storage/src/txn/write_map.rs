@@ -59,6 +59,13 @@ struct Tail {
     mixed: bool,
 }
 
+/// Entries of one index with their values, in one buffer: made before the map gets them, perhaps by another thread.
+#[derive(Default)]
+pub struct Packed {
+    bytes: Vec<u8>,
+    entries: Vec<Place>,
+}
+
 #[derive(Clone, Copy)]
 struct Place {
     key: u32,
@@ -177,6 +184,23 @@ impl WriteMap {
         (keys, bytes)
     }
 
+    /// Whether all keys of this one's index lie below it.
+    pub fn is_above_all(&self, key: &[u8]) -> bool {
+        self.place(prefix_of(key)).ok().and_then(|at| self.shards.get(at)).is_none_or(|shard| shard.is_below(key))
+    }
+
+    /// Adds ascending keys that are all above those of their index; `None`: there is no room for them in one piece.
+    pub fn append(&mut self, entries: &Packed) -> Option<&mut Option<u64>> {
+        let at = self.place_for(entries.first_key()?);
+        let shard = &mut self.shards[at];
+        if !shard.tail.takes(entries) {
+            return None;
+        }
+        self.len += entries.len();
+        shard.tail.append(entries);
+        Some(&mut shard.note)
+    }
+
     pub fn remove(&mut self, key: &[u8]) {
         let Ok(at) = self.place(prefix_of(key)) else { return };
         let shard = &mut self.shards[at];
@@ -260,9 +284,74 @@ impl WriteMap {
     }
 }
 
+impl Packed {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Of all keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        let at = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+        self.entries.push(Place { key: at, key_len, value: at + key_len, value_len });
+    }
+
+    fn entry_of(&self, place: &Place) -> (&[u8], &[u8]) {
+        let slice = |at: u32, len: u32| self.bytes.get(at as usize..at as usize + len as usize).unwrap_or(&[]);
+        (slice(place.key, place.key_len), slice(place.value, place.value_len))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.entries.iter().map(|place| self.entry_of(place))
+    }
+
+    pub fn first_key(&self) -> Option<&[u8]> {
+        self.entries.first().map(|place| self.entry_of(place).0)
+    }
+
+    pub fn last_key(&self) -> Option<&[u8]> {
+        self.entries.last().map(|place| self.entry_of(place).0)
+    }
+
+    /// Keeps so many entries.
+    pub fn truncate(&mut self, len: usize) {
+        if let Some(place) = self.entries.get(len) {
+            self.bytes.truncate(place.key as usize);
+            self.entries.truncate(len);
+        }
+    }
+
+    /// For other entries, in the same memory.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+}
+
 impl Tail {
     fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// It has room for them, and their order goes on.
+    fn takes(&self, entries: &Packed) -> bool {
+        let is_above = entries.first_key().is_some_and(|first| self.last_key().is_none_or(|last| last < first));
+        is_above && self.bytes.len() + entries.bytes.len() <= TAIL_BYTES_MAX
+    }
+
+    fn append(&mut self, entries: &Packed) {
+        let by = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&entries.bytes);
+        self.entries.extend(entries.entries.iter().map(|place| Place { key: place.key + by, value: place.value + by, ..*place }));
     }
 
     fn slice(&self, at: u32, len: u32) -> &[u8] {
@@ -441,6 +530,11 @@ impl Shard {
 
     fn has_heap(&self) -> bool {
         !self.heap.entries.is_empty()
+    }
+
+    fn is_below(&self, key: &[u8]) -> bool {
+        let last = self.tail.last_key().or_else(|| self.tree.last_key_value().map(|(last, _)| &**last));
+        !self.has_heap() && last.is_none_or(|last| last < key)
     }
 
     /// A heap that is read between writes would be sorted again and again.
@@ -662,6 +756,16 @@ mod tests {
                                 model.remove(&key);
                             }
                         }
+                    }
+                    6 if map.is_above_all(&key) => {
+                        prop_assert!(model.keys().filter(|k| of_index(k)).all(|k| *k < key));
+                        let mut packed = Packed::default();
+                        for more in [&[][..], &[0], &[0, 7], &[9]] {
+                            packed.push(&[&key, more].concat(), more);
+                        }
+                        packed.truncate(3);
+                        prop_assert!(map.append(&packed).is_some());
+                        model.extend(packed.iter().map(|(key, value)| (key.to_vec(), Some(value.into()))));
                     }
                     _ => {
                         map.settle(prefix_of(&key));

@@ -24,7 +24,7 @@ use std::ops::Bound;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
-use super::write_map::{Inserted, InsertedNew, Write, WriteMap, prefix_of};
+use super::write_map::{Inserted, InsertedNew, Packed, Write, WriteMap, prefix_of};
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::commit::log_buffer::LogBuffer;
 use crate::encoding::ids::INDEX_ID_BYTES;
@@ -183,6 +183,24 @@ impl WriteSet {
         };
         self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + bytes;
         self.undo.push(Undo::Write { family, key: key.into(), before });
+    }
+
+    /// Whether all data keys of this one's index that the set has writes of lie below it.
+    pub fn is_above_all(&self, key: &[u8]) -> bool {
+        self.data.is_above_all(key) && self.spill.as_ref().is_none_or(|spill| spill.is_above_all(key))
+    }
+
+    /// As `write` of each of these ascending keys, of which `is_above_all` is true.
+    pub fn append(&mut self, entries: &Packed) {
+        let (end, since) = (self.end().0, self.latest_mark().0);
+        let (Some(first), Some(note)) = (entries.first_key(), self.data.append(entries)) else {
+            return entries.iter().for_each(|(key, value)| self.write(Family::Data, key, Some(value)));
+        };
+        if note.is_none_or(|at| at < since) {
+            *note = Some(end);
+            self.undo.push(Undo::Appended { first: first.into() });
+        }
+        self.bytes += APPENDED_OVERHEAD_BYTES * entries.len() + entries.bytes();
     }
 
     /// As `write` of a value, of a data key that this set has no write of.

@@ -1,10 +1,10 @@
 //! What the binary log is told of the rows of a table: each change, when it is written.
 
-use vaquita_storage::Table;
+use vaquita_storage::{LogBuffer, Table, Transaction};
 use vaquita_types::{Result, Value};
 
 use super::values::RowBuilder;
-use crate::context::{Execution, RowChange, RowLogging};
+use crate::context::{Execution, RowChange, RowCollector, RowLogging};
 
 /// The rows of one table, for one statement.
 pub(super) struct LoggedRows<'a> {
@@ -28,6 +28,15 @@ impl<'a> LoggedRows<'a> {
 
     pub fn tell_insert(&self, row: &[Value]) -> Result<()> {
         self.tell(RowChange { before: None, after: Some(row), left_out: &self.left_out, cascades: false })
+    }
+
+    pub fn collector(&self) -> RowCollector<'a> {
+        self.log.collector()
+    }
+
+    /// What was collected.
+    pub fn tell_all(&self, txn: &mut Transaction, told: &LogBuffer) -> Result<()> {
+        self.log.tell_all(txn, told)
     }
 
     pub fn tell(&self, change: RowChange<'_>) -> Result<()> {

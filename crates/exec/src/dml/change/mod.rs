@@ -218,6 +218,18 @@ impl<'a> TableChange<'a> {
         Ok(self.rows.ignoring(|rows| rows.find_parents(row))?.is_some())
     }
 
+    /// Nothing but its values says what a new row is, and whether it may be there.
+    pub fn is_plain(&self) -> bool {
+        let has_rows = !matches!(self.table.def.options.engine.as_str(), "MRG_MyISAM" | "BLACKHOLE");
+        let is_free = self.triggers.is_none() && self.through.is_none() && self.table.def.options.checks.is_empty();
+        has_rows && is_free && !self.values.generates() && self.rows.is_plain() && self.numbers.is_plain()
+    }
+
+    /// So many rows were written, which gave themselves numbers up to this one, if the table has any.
+    pub fn note_numbers(&mut self, greatest: u64, rows: u64) -> Result<()> {
+        self.numbers.note_given(greatest, rows)
+    }
+
     /// So many rows come that may need AUTO_INCREMENT values.
     pub fn expect_numbers(&mut self, rows: usize) {
         self.numbers.expect(rows);

@@ -172,6 +172,24 @@ impl<'a> Numbers<'a> {
         Ok(Some(number))
     }
 
+    /// Rows that give themselves numbers need no more than that the greatest is noted.
+    pub fn is_plain(&self) -> bool {
+        self.counting_index.is_none()
+    }
+
+    /// So many rows have given themselves numbers, of which this is the greatest.
+    pub fn note_given(&mut self, greatest: u64, rows: u64) -> Result<()> {
+        if self.column.is_none() {
+            return Ok(());
+        }
+        self.left = self.left.saturating_sub(rows);
+        self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, greatest)?;
+        if self.draws > 0 {
+            self.skip_drawn(greatest, self.statement.session.auto_increment());
+        }
+        Ok(())
+    }
+
     /// The column cannot hold the number: as in MySQL, it gets its greatest one, which the next row then finds taken. That is told
     /// where numbers are counted otherwise than InnoDB counts them one by one; of several rows InnoDB counts none.
     fn beyond(

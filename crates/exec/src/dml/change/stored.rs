@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_plan::env::Level;
-use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
+use vaquita_storage::{Buffers, Duplicate, LockMode, LogBuffer, NewRows, Table, Version, Written};
 use vaquita_types::errno::ER_ILLEGAL_HA;
 use vaquita_types::schema::{ForeignKeyDef, ReferentialAction};
 use vaquita_types::{Error, Result, Value};
@@ -12,7 +12,7 @@ use vaquita_types::{Error, Result, Value};
 use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error, is_of_cascade};
 use super::logged::LoggedRows;
 use super::row_partitions::{RowPartitions, is_partition_error, number_of_key};
-use crate::context::{Execution, Links, RowChange};
+use crate::context::{Execution, Links, RowChange, RowCollector};
 
 /// The stored rows of one table, for one statement. TIMESTAMPs are in UTC.
 pub(crate) struct StoredRows<'a> {
@@ -87,6 +87,28 @@ impl<'a> StoredRows<'a> {
             _ => {}
         }
         Ok(written)
+    }
+
+    /// New rows need nothing but their keys.
+    pub fn is_plain(&self) -> bool {
+        !self.keyed && self.partitions.is_none() && !self.table.def.options.temporary && self.table.takes_rows_together()
+    }
+
+    /// Collects what the binary log is told of new rows; `None`: nobody is told.
+    pub fn collector(&self) -> Option<RowCollector<'a>> {
+        self.logged.as_ref().map(|logged| logged.collector())
+    }
+
+    /// Inserts plain rows, and tells the log of them. False: nothing is written, since one of them may be there.
+    pub fn insert_all(&mut self, rows: &NewRows, told: &LogBuffer) -> Result<bool> {
+        let mut txn = self.statement.txn.borrow_mut();
+        if !self.table.insert_rows(&mut txn, rows, self.statement.lock_wait())? {
+            return Ok(false);
+        }
+        match &self.logged {
+            Some(logged) => logged.tell_all(&mut txn, told).map(|()| true),
+            None => Ok(true),
+        }
     }
 
     /// Positions of the columns that new rows are given no value for.

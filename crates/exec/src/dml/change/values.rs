@@ -9,6 +9,7 @@ use vaquita_plan::node::ViewOrigin;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, ProblemKind, StoreContext, StoreProblem};
+use vaquita_types::decimal::Decimal;
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_BAD_NULL_ERROR_NOT_IGNORED, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG,
     ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE,
@@ -399,20 +400,12 @@ impl<'a> RowBuilder<'a> {
 
     /// Rows are stored with TIMESTAMPs in UTC.
     pub fn to_utc(&self, row: &mut [Value]) -> Times {
-        let mut times = Times::Unique;
-        for (value, column) in row.iter_mut().zip(&self.table.columns) {
-            if column.ty.kind == TypeKind::Timestamp
-                && let Value::DateTime(local) = value
-            {
-                // `store` has refused what is out of range.
-                let utc = self.store.time_zone.timestamp_to_utc(*local);
-                if utc.is_some_and(|utc| utc.repeated) {
-                    times = Times::Repeated;
-                }
-                *value = Value::DateTime(utc.map_or(DateTime::ZERO, |utc| utc.value));
-            }
-        }
-        times
+        rows_to_utc(row, self.table, self.store.time_zone)
+    }
+
+    /// What conversion depends on.
+    pub fn store_context(&self) -> &StoreContext<'a> {
+        &self.store
     }
 
     /// The same for a row that was `before` and was stored as `old`: what has not changed stays as it is stored.
@@ -438,11 +431,29 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-fn is_date(ty: &ColumnType) -> bool {
+/// `RowBuilder::to_utc`.
+pub fn rows_to_utc(row: &mut [Value], table: &TableDef, zone: &TimeZone) -> Times {
+    let mut times = Times::Unique;
+    for (value, column) in row.iter_mut().zip(&table.columns) {
+        if column.ty.kind == TypeKind::Timestamp
+            && let Value::DateTime(local) = value
+        {
+            // `store` has refused what is out of range.
+            let utc = zone.timestamp_to_utc(*local);
+            if utc.is_some_and(|utc| utc.repeated) {
+                times = Times::Repeated;
+            }
+            *value = Value::DateTime(utc.map_or(DateTime::ZERO, |utc| utc.value));
+        }
+    }
+    times
+}
+
+pub fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
-fn is_number(ty: &ColumnType) -> bool {
+pub fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Year)
 }
 
@@ -501,10 +512,31 @@ pub fn store_in_variable(
     Ok(problem.adjusted)
 }
 
+/// All numbers of so many digits fit 64 bits.
+const SURE_DIGITS: usize = 18;
+
+/// What a DECIMAL column holds after a text of as many digits behind the point as it has, and no more before it; else `None`.
+pub fn stored_decimal(text: &[u8], ty: &ColumnType) -> Option<Value> {
+    let scale = usize::from(ty.decimals);
+    let number = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, fraction) = match scale {
+        0 => (number, &b""[..]),
+        _ => {
+            let (whole, rest) = number.split_at_checked(number.len().checked_sub(scale + 1)?)?;
+            (whole, rest.strip_prefix(b".")?)
+        }
+    };
+    let is_negative = number.len() < text.len();
+    let fits = !whole.is_empty() && whole.len() + scale <= (ty.length as usize).min(SURE_DIGITS) && !(is_negative && ty.unsigned);
+    if !fits || !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
+        return None;
+    }
+    let n = whole.iter().chain(fraction).fold(0, |n, digit| n * 10 + i64::from(digit & 15));
+    Some(Value::Decimal(Decimal::new(if is_negative { -n } else { n }, ty.decimals)))
+}
+
 /// What an integer column holds after a text of nothing but digits; `None` if it has to be looked at more closely.
 pub fn stored_digits(text: &[u8], ty: &ColumnType) -> Option<Value> {
-    /// All numbers of so many digits fit 64 bits.
-    const SURE_DIGITS: usize = 18;
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     if !ty.is_integer() || digits.is_empty() || digits.len() > SURE_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
         return None;
