@@ -1,15 +1,16 @@
 //! The planner's view of the stored catalog, with the session's temporary tables.
 
 use std::cell::RefCell;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_parser::Statement;
 use vaquita_parser::ast::{Instruction, Program};
-use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, View};
+use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, ValueRange, View};
 use vaquita_plan::data_type::column_type;
-use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
+use vaquita_storage::{Interrupt, Isolation, KeyRange, SessionCatalog, Transaction, TxnOptions};
 use vaquita_types::schema::{ObjectKind, StoredObject, TableDef, TableRef};
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, Value};
 
 use crate::system::routines::read_routine;
 
@@ -36,6 +37,9 @@ pub fn function_of(object: &StoredObject) -> Result<StoredFunction> {
     Ok(StoredFunction { database, name, parameters: create.parameters, returns, changes })
 }
 
+/// An index of fewer bytes is not asked how many of them are in a range.
+const RANGED_BYTES_MIN: u64 = 256 << 10;
+
 pub struct PlanCatalog<'a> {
     catalog: &'a SessionCatalog,
     /// The session's, whose own rows count too.
@@ -45,6 +49,17 @@ pub struct PlanCatalog<'a> {
 impl<'a> PlanCatalog<'a> {
     pub fn new(catalog: &'a SessionCatalog) -> PlanCatalog<'a> {
         PlanCatalog { catalog, txn: None }
+    }
+
+    /// Reads what is committed.
+    fn reader(&self) -> Transaction {
+        self.catalog.store().begin(TxnOptions {
+            isolation: Isolation::ReadCommitted,
+            autocommit: true,
+            read_only: true,
+            snapshot_isolation: false,
+            interrupt: Arc::new(Interrupt::new(0)),
+        })
     }
 
     pub fn within(catalog: &'a SessionCatalog, txn: &'a RefCell<Transaction>) -> PlanCatalog<'a> {
@@ -83,13 +98,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
     /// The exact row count, and what ANALYZE or a sample found, scaled to it.
     fn statistics(&self, def: &TableDef) -> TableStatistics {
         let Ok(Some(table)) = self.catalog.table_of(def) else { return TableStatistics::default() };
-        let txn = self.catalog.store().begin(TxnOptions {
-            isolation: Isolation::ReadCommitted,
-            autocommit: true,
-            read_only: true,
-            snapshot_isolation: false,
-            interrupt: Arc::new(Interrupt::new(0)),
-        });
+        let txn = self.reader();
         let own = self.txn.map_or(0, |txn| table.rows_added(&txn.borrow()));
         let committed = table.row_count(&txn).unwrap_or(0);
         let rows = committed.saturating_add_signed(own);
@@ -102,6 +111,37 @@ impl PlannerCatalog for PlanCatalog<'_> {
             (n, _) => n,
         };
         let distinct = found.indexes.iter().map(|index| (index.id, index.distinct.iter().map(scale).collect())).collect();
-        TableStatistics { rows, distinct }
+        TableStatistics { rows, is_exact: false, distinct }
+    }
+
+    fn sample(&self, def: &TableDef, columns: &[usize], give: &mut dyn FnMut(&[Value])) -> Result<()> {
+        let Some(table) = self.catalog.table_of(def)? else { return Ok(()) };
+        let txn = self.reader();
+        let rows = table.row_count(&txn)?;
+        let mut values = vec![Value::Null; columns.len()];
+        table.sample_rows(self.catalog.store(), &txn, rows, &mut |row| {
+            for (value, column) in values.iter_mut().zip(columns) {
+                row.value_into(*column, value)?;
+            }
+            give(&values);
+            Ok(())
+        })
+    }
+
+    /// By the bytes that RocksDB says there are in the range.
+    fn share_of_range(&self, def: &TableDef, index: usize, range: &ValueRange<'_>) -> Option<f64> {
+        let table = self.catalog.table_of(def).ok()??;
+        let codec = table.codec.indexes().get(index)?;
+        let bound = |given: Option<(&Value, bool)>| match given {
+            Some((value, true)) => Bound::Included(value.clone()),
+            Some((value, false)) => Bound::Excluded(value.clone()),
+            None => Bound::Unbounded,
+        };
+        let (low, high) = (bound(range.low), bound(range.high));
+        let part = codec.range(range.equal, low.as_ref(), high.as_ref()).ok()?;
+        let bytes = |range: &KeyRange| self.catalog.store().range_bytes(range).ok();
+        let all = bytes(&codec.all())?;
+        // Less is a few blocks, whose bytes are not told apart.
+        (all >= RANGED_BYTES_MIN).then_some(bytes(&part)? as f64 / all as f64)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Statement};
 use vaquita_types::schema::{IndexId, SqlSecurity, StoredObject, TableDef, TableRef};
-use vaquita_types::{ColumnType, Error, Result};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub trait Catalog {
     /// A base table or a system table (information_schema …); `None` if there is none.
@@ -23,6 +23,22 @@ pub trait Catalog {
     }
     fn database_exists(&self, database: &str) -> Result<bool>;
     fn statistics(&self, table: &TableDef) -> TableStatistics;
+    /// Gives the values that these columns (positions) have in some rows of the table, of a small one in all. It costs about a millisecond.
+    fn sample(&self, _table: &TableDef, _columns: &[usize], _give: &mut dyn FnMut(&[Value])) -> Result<()> {
+        Ok(())
+    }
+    /// The share of an index's entries that have `equal` in their first parts and are between `low` and `high` (values, inclusive or not) in the
+    /// part behind; `None` if that is not known. It costs some microseconds.
+    fn share_of_range(&self, _table: &TableDef, _index: usize, _range: &ValueRange<'_>) -> Option<f64> {
+        None
+    }
+}
+
+/// A range of an index by values of the columns' types.
+pub struct ValueRange<'a> {
+    pub equal: &'a [Value],
+    pub low: Option<(&'a Value, bool)>,
+    pub high: Option<(&'a Value, bool)>,
 }
 
 /// What calls of a stored function must know.
@@ -123,6 +139,8 @@ fn names_of(body: &ast::QueryBody) -> Vec<String> {
 #[derive(Clone, Debug, Default)]
 pub struct TableStatistics {
     pub rows: u64,
+    /// The rows count as they are, even if they are few.
+    pub is_exact: bool,
     /// For each index, the distinct values of its first part, its first two parts, ….
     pub distinct: Vec<(IndexId, Vec<u64>)>,
 }

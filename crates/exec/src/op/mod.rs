@@ -39,6 +39,7 @@ mod partitioned;
 mod row_filter;
 mod scan;
 mod set_op;
+mod shared;
 mod slots;
 mod sort;
 mod sort_distinct;
@@ -153,7 +154,10 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             None => Box::new(scan::TableScan::new(scan)),
             Some(partitions) => Box::new(partitioned::PartitionedScan::new(scan, partitions)),
         },
-        Node::Derived { plan, slots, filter, correlated } => {
+        Node::Derived { plan, slots, filter, shared: Some(shared), .. } if shared.is_shared() => {
+            Box::new(shared::Shared::new(shared.id, plan, slots, filter, builder.again, builder))
+        }
+        Node::Derived { plan, slots, filter, correlated, .. } => {
             Box::new(derived::Derived::new(plan, slots, filter, builder.again && !*correlated, builder))
         }
         Node::Filter { input, predicate } => Box::new(Filter { input: builder.build(input), predicate }),

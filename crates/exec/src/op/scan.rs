@@ -198,6 +198,11 @@ impl Operator for TableScan<'_> {
         self.cursor_open = false;
         self.ranges.clear();
         self.point = false;
+        if !self.fetched.is_empty() {
+            // Whoever read it wanted fewer rows: those left are of the ranges before.
+            self.fetched.clear();
+            self.batch_rows = BATCH_ROWS_MIN;
+        }
         if self.lock.is_some() {
             // Its iterator is older than the locks that are about to be taken.
             self.cursor = None;

@@ -220,21 +220,24 @@ pub fn collect_some(
     Ok(rows)
 }
 
-/// When a plan has run, what its operators kept is gone: the count is as before.
+/// When a plan has run, what its operators kept is gone: the count is as before, but for rows that are shared until the statement ends.
 struct Memory<'a> {
     of: &'a Cell<usize>,
+    shared: &'a Cell<usize>,
+    /// Without shared rows.
     bytes: usize,
 }
 
 impl<'a> Memory<'a> {
     fn of(statement: &'a Execution<'_>) -> Memory<'a> {
-        Memory { of: &statement.memory_bytes, bytes: statement.memory_bytes.get() }
+        let (of, shared) = (&statement.memory_bytes, &statement.shared_bytes);
+        Memory { of, shared, bytes: of.get().saturating_sub(shared.get()) }
     }
 }
 
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
-        self.of.set(self.bytes);
+        self.of.set(self.bytes + self.shared.get());
     }
 }
 

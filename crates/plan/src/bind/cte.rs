@@ -17,6 +17,7 @@ use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{Inner, Logical, Query};
+use crate::node::SharedCte;
 use crate::text::without_hex;
 use crate::typing;
 
@@ -28,6 +29,7 @@ pub struct CteDef {
     recursive: bool,
     /// Something has referred to it.
     used: Cell<bool>,
+    shared: Arc<SharedCte>,
     /// Index of the scope that WITH made; names inside resolve from here outwards.
     scope: usize,
 }
@@ -56,6 +58,7 @@ impl Binder<'_> {
                 query: Arc::clone(&cte.query),
                 recursive,
                 used: Cell::new(false),
+                shared: Arc::new(SharedCte::new(self.new_id())),
                 scope,
             };
             self.scopes.push(Scope { frame, cte: Some(Rc::new(def)), ..Scope::default() });
@@ -101,11 +104,20 @@ impl Binder<'_> {
     }
 
     fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
+        let working = self.working_references.len();
         let (query, outermost) = self.nested_query(&def.query)?;
+        let is_same_everywhere = outermost >= level && self.working_references.len() == working;
         if self.merges_derived() && is_mergeable(&query) {
             return self.merged(query, alias, &def.columns);
         }
-        self.materialized(query, outermost < level, false, alias, &def.columns)
+        let part = self.materialized(query, outermost < level, false, alias, &def.columns)?;
+        if is_same_everywhere
+            && let Some(Relation { source: Source::Derived { shared, .. }, .. }) = self.frame().relations.last_mut()
+        {
+            def.shared.add_use();
+            *shared = Some(Arc::clone(&def.shared));
+        }
+        Ok(part)
     }
 
     fn working_table(&mut self, working: &WorkingTable, alias: &str) -> Result<FromPart> {

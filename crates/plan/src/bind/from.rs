@@ -346,7 +346,7 @@ impl Binder<'_> {
         names: &[String],
     ) -> Result<FromPart> {
         let columns = self.output_relation(&query, alias, names)?;
-        let source = Source::Derived { query: Inner::new(query), correlated, lateral };
+        let source = Source::Derived { query: Inner::new(query), correlated, lateral, shared: None };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))

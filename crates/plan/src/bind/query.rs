@@ -200,7 +200,7 @@ impl Binder<'_> {
         let mut query = Query::new(block, relations, owners, std::mem::take(&mut frame.subqueries), false);
         rewrite_query(&mut query, self.cx.catalog, self.cx.watch)?;
         let Query { block, mut relations, owners, width, mut subqueries, .. } = query;
-        let (node, _) = optimize::plan_block(block, &mut relations, &owners, &mut subqueries, self.cx.catalog)?;
+        let node = optimize::plan_block(block, &mut relations, &owners, &mut subqueries, self.cx.catalog)?.root;
         *frame = Frame { relations, slot_owner: owners, subqueries, width, ..std::mem::take(frame) };
         Ok(node)
     }

@@ -4,10 +4,10 @@ use vaquita_types::{Error, Result, Value, stack};
 
 use std::sync::Arc;
 
-use super::{Planned, Want, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query};
+use super::{Block, Planned, Want, cost, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
-use crate::node::{Aggregate, Limit, Node, OutputColumn, SortKey, WindowFunction};
+use crate::node::{Aggregate, Limit, Node, QueryPlan, SetOpKind, SortKey, WindowFunction};
 use crate::visit;
 
 /// The nodes above the joins, taken off a logical tree.
@@ -28,11 +28,12 @@ struct Groups {
 }
 
 /// The plan of a block's tree, which has been rewritten, and the block's output.
-pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<(Node, Vec<OutputColumn>)> {
+pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
     let LogicalBlock { root, read, straight, .. } = block;
     let (mut above, rows) = Above::take(root);
     let planned = plan_rows(rows, tables, &above.want(), straight)?;
     let (mut node, mut ordered) = (planned.node, planned.ordered);
+    let rows = above.rows(planned.rows);
     if planned.first_row_is_extreme {
         node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(Expr::int(1)) } };
     }
@@ -55,8 +56,8 @@ pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<(Node, Ve
     let keys = if ordered { Vec::new() } else { above.order_by };
     node = sorted(node, keys, above.limit, || read.slots());
     match read {
-        Read::Output(output) => Ok((node, output)),
-        Read::Slots(_) => Ok((node, Vec::new())),
+        Read::Output(output) => Ok(Block { root: node, output, rows }),
+        Read::Slots(_) => Ok(Block { root: node, output: Vec::new(), rows }),
     }
 }
 
@@ -94,6 +95,20 @@ impl Above {
                 rows => return (above, rows),
             };
             node = *input;
+        }
+    }
+
+    /// How many rows are made of so many, about.
+    fn rows(&self, rows: f64) -> f64 {
+        let mut rows = match &self.groups {
+            Some(groups) if groups.keys.is_empty() => 1.0,
+            Some(_) => rows.max(1.0).powf(cost::GROUPS_POWER),
+            None => rows,
+        };
+        rows *= self.having.iter().map(cost::selectivity).product::<f64>();
+        match self.limit.as_ref().and_then(literal_rows) {
+            Some(limit) => rows.min(limit as f64),
+            None => rows,
         }
     }
 
@@ -150,22 +165,28 @@ fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) ->
         },
         Logical::SetOp { op, all, inputs, slots, types } => {
             let plan = |query| stack::deeper(|| plan_query(query, tables.catalog)).map(Arc::new);
-            let inputs = inputs.into_iter().map(plan).collect::<Result<_>>()?;
-            return Ok(unordered(Node::SetOp { op, all, inputs, slots, types }));
+            let inputs: Vec<Arc<QueryPlan>> = inputs.into_iter().map(plan).collect::<Result<_>>()?;
+            let first = inputs.first().map_or(0.0, |plan| plan.rows_estimate);
+            let rows = if op == SetOpKind::Union { inputs.iter().map(|plan| plan.rows_estimate).sum() } else { first };
+            return Ok(unordered(Node::SetOp { op, all, inputs, slots, types }, rows));
         }
-        Logical::Values { rows, slots } => return Ok(unordered(Node::Values { rows, slots })),
-        Logical::JsonTable { document, table } => return Ok(unordered(Node::JsonTable { document, table })),
+        Logical::Values { rows, slots } => {
+            let count = rows.len() as f64;
+            return Ok(unordered(Node::Values { rows, slots }, count));
+        }
+        Logical::JsonTable { document, table } => return Ok(unordered(Node::JsonTable { document, table }, cost::ROUND_ROWS)),
         Logical::Nested { query, slots, correlated } => {
             let plan = Arc::new(stack::deeper(|| plan_query(*query, tables.catalog))?);
-            return Ok(unordered(Node::Derived { plan, slots, filter: Vec::new(), correlated }));
+            let rows = plan.rows_estimate;
+            return Ok(unordered(Node::Derived { plan, slots, filter: Vec::new(), correlated, shared: None }, rows));
         }
         joins => return order::join(tables, flatten::flatten(tables, joins, straight)?, pool, want),
     };
-    Ok(Planned { node, ordered: true, first_row_is_extreme: false })
+    Ok(Planned { node, ordered: true, first_row_is_extreme: false, rows: 1.0 })
 }
 
-fn unordered(node: Node) -> Planned {
-    Planned { node, ordered: false, first_row_is_extreme: false }
+fn unordered(node: Node, rows: f64) -> Planned {
+    Planned { node, ordered: false, first_row_is_extreme: false, rows }
 }
 
 /// Sort and limit on top of a node; `saved` are the slots that are read of its rows.

@@ -5,7 +5,7 @@
 //! 3. `order` finds a left-deep order of the items, estimating rows with `cost`.
 //! 4. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
 //!    nested loops over index lookups, hash joins on equalities otherwise.
-//!    `generated` lists the generated columns that a scan computes of others.
+//!    `equal` finds columns that are equal by way of others. `generated` lists the generated columns that a scan computes of others.
 //! 5. `prune` takes out the columns that only conditions read which became key ranges.
 //!
 //! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
@@ -14,8 +14,10 @@
 
 mod block;
 mod cost;
+mod equal;
 pub mod flatten;
 mod generated;
+mod measure;
 mod order;
 mod partitions;
 mod path;
@@ -37,7 +39,8 @@ use crate::visit;
 pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<QueryPlan> {
     let calc_found_rows = query.block.calc_found_rows;
     let mut adapted = query.take_adapted();
-    let (mut root, output) = plan_block(query.block, &mut query.relations, &query.owners, &mut query.subqueries, catalog)?;
+    let Block { mut root, output, rows } =
+        plan_block(query.block, &mut query.relations, &query.owners, &mut query.subqueries, catalog)?;
     for column in adapted.iter_mut().flatten() {
         plan_subqueries(&mut column.expr, &mut query.subqueries, catalog)?;
     }
@@ -46,6 +49,7 @@ pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<Quer
         root,
         output: adapted.unwrap_or(output),
         header: KeptHeader::default(),
+        rows_estimate: rows,
         frame_width: query.width,
         tables: Vec::new(),
         locking: query.locking,
@@ -65,7 +69,7 @@ pub(crate) fn plan_block(
     owners: &[Option<usize>],
     subqueries: &mut Subqueries,
     catalog: &dyn Catalog,
-) -> Result<(Node, Vec<OutputColumn>)> {
+) -> Result<Block> {
     for relation in relations.iter_mut() {
         relation.source.queries_mut(&mut |inner| plan_inner(inner, catalog))?;
     }
@@ -133,6 +137,16 @@ pub struct Planned {
     pub ordered: bool,
     /// The first row has the wanted extreme.
     pub first_row_is_extreme: bool,
+    /// An estimate.
+    pub rows: f64,
+}
+
+/// A planned block.
+pub(crate) struct Block {
+    pub root: Node,
+    pub output: Vec<OutputColumn>,
+    /// An estimate.
+    pub rows: f64,
 }
 
 pub fn filtered(node: Node, predicate: Vec<Expr>) -> Node {
@@ -184,8 +198,9 @@ fn other_source(tables: &Tables<'_>, relation: usize, filter: Vec<Expr>) -> Resu
     let rel = &tables.relations[relation];
     let slots: Vec<Slot> = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
     match &rel.source {
-        Source::Derived { query, correlated, .. } => {
-            Ok(Node::Derived { plan: Arc::clone(query.plan()?), slots, filter, correlated: *correlated })
+        Source::Derived { query, correlated, shared, .. } => {
+            let (plan, correlated, shared) = (Arc::clone(query.plan()?), *correlated, shared.clone());
+            Ok(Node::Derived { plan, slots, filter, correlated, shared })
         }
         Source::Recursive { id, seed, recursive, distinct, types, limit } => Ok(Node::RecursiveCte {
             id: *id,

@@ -1,16 +1,21 @@
 //! The order of joins, and the nodes for it.
 //!
-//! Every item that may come first is tried; from there the cheapest next item is taken (greedy). The cheapest whole
-//! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities,
+//! Of up to `ALL_ORDERS_ITEMS_MAX` items all left-deep orders are compared, by the cheapest way to join each set of them. Of more, every item that
+//! may come first is tried, and from there the cheapest next item taken (greedy). The cheapest whole order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities,
 //! or, if it has more rows than what it is joined with, those are hashed and it is read through.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_types::limits::{BLOCK_TABLES_MAX, JOIN_TABLES_MAX};
+use vaquita_types::schema::IndexDef;
 use vaquita_types::{Error, Result, errno};
 
+use super::equal::{self, InClass};
 use super::flatten::{Item, Shape, distinct_sides, lateral};
-use super::path::{self, Candidate, TableInput};
+use super::measure::{self, Measured};
+use super::path::{self, Candidate, Shares, TableInput};
 use super::{Planned, Want, cost, filtered, generated, other_source, partitions};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
@@ -18,32 +23,40 @@ use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
 use crate::node::{JoinKind, Node, Scan};
 use crate::visit;
 
-/// Every item is tried as the first one up to so many items.
-const STARTS_MAX: usize = 12;
+/// All orders of up to so many items are compared: some thousand sets and items, a millisecond.
+const ALL_ORDERS_ITEMS_MAX: usize = 10;
+
+/// A plan that costs more is made anew with samples of its tables, half a millisecond each: it will take some five.
+const MEASURED_COST_MIN: f64 = 30_000.0;
 
 /// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
 const KEPT_ROWS_MAX: f64 = 100_000.0;
 
 /// A condition and the relations it reads.
-struct Condition {
-    expr: Expr,
-    set: Set,
+pub(super) struct Condition {
+    pub expr: Expr,
+    pub set: Set,
     /// It holds a subquery: checked after cheaper ones.
-    slow: bool,
+    pub slow: bool,
+    pub class: Option<InClass>,
 }
 
 pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
     if tables.relations.len() > BLOCK_TABLES_MAX {
         return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&JOIN_TABLES_MAX]));
     }
-    let mut planner = Planner { tables, statistics: statistics(tables) };
+    // Statements that change or lock rows shall find them by keys, however few there are.
+    let locks = tables.relations.iter().any(|relation| relation.lock.is_some() || relation.key_slot.is_some());
+    let is_large = tables.relations.len() > 1 && !locks;
+    let shares = Shares { catalog: tables.catalog, joins: is_large, known: RefCell::default() };
+    let mut planner = Planner { tables, statistics: statistics(tables, is_large), shares: &shares, measured: Vec::new() };
     let step = planner.nest(items, pool, 0, want)?;
-    Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme })
+    Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme, rows: step.rows })
 }
 
-fn statistics(tables: &Tables<'_>) -> Vec<TableStatistics> {
+fn statistics(tables: &Tables<'_>, is_exact: bool) -> Vec<TableStatistics> {
     let of = |relation: &Relation| match &relation.source {
-        Source::Base(table) if !table.indexes.is_empty() => tables.catalog.statistics(table),
+        Source::Base(table) if !table.indexes.is_empty() => TableStatistics { is_exact, ..tables.catalog.statistics(table) },
         _ => TableStatistics::default(),
     };
     tables.relations.iter().map(of).collect()
@@ -52,12 +65,36 @@ fn statistics(tables: &Tables<'_>) -> Vec<TableStatistics> {
 struct Planner<'b, 'a> {
     tables: &'b Tables<'a>,
     statistics: Vec<TableStatistics>,
+    shares: &'b Shares<'b>,
+    /// By relation, once a plan is so dear that samples are worth their price.
+    measured: Vec<Option<Measured>>,
 }
 
 struct Step {
     node: Node,
     ordered: bool,
     extreme: bool,
+    /// An estimate.
+    rows: f64,
+}
+
+/// What is known of an item once some others are placed.
+#[derive(Clone, Copy)]
+struct Facts {
+    /// Rows and cost of one opening.
+    rows: f64,
+    cost: f64,
+    hash_keys: HashKeys,
+    /// Nothing is known of how many rows have one value of such a key.
+    is_guess: bool,
+    /// Rows and cost of reading it by its own conditions, where that is of interest.
+    alone: (f64, f64),
+}
+
+/// The facts of each item by what is placed of that which its conditions read.
+struct Known {
+    facts: HashMap<(usize, Set), Facts>,
+    reads: Vec<Set>,
 }
 
 /// How the next item is joined.
@@ -93,10 +130,16 @@ impl Planner<'_, '_> {
     /// Joins `items` under `pool`; `outside` are relations of this frame that are read before.
     fn nest(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
         let mut other_pool = pool.clone();
-        let pool = self.conditions(pool);
-        let order = self.best_order(&items, &pool, outside, want)?;
+        let mut pool = self.conditions(pool);
+        equal::classify(self.tables, &items, &mut pool)?;
+        let mut order = self.best_order(&items, &pool, outside, want)?;
+        let is_dear = order.iter().map(|choice| choice.cost).sum::<f64>() > MEASURED_COST_MIN;
+        if is_dear && self.shares.joins && self.measured.is_empty() && self.measure(&items, &pool)? {
+            order = self.best_order(&items, &pool, outside, want)?;
+        }
         if let Some(other_items) = distinct_sides(self.tables, &items, &mut other_pool) {
-            let other_pool = self.conditions(other_pool);
+            let mut other_pool = self.conditions(other_pool);
+            equal::classify(self.tables, &other_items, &mut other_pool)?;
             let other = self.best_order(&other_items, &other_pool, outside, want)?;
             let total = |order: &[Choice]| order.iter().map(|c| c.cost).sum::<f64>();
             if total(&other) < total(&order) {
@@ -111,7 +154,7 @@ impl Planner<'_, '_> {
             .map(|expr| {
                 let set = set_of(self.tables, &expr);
                 let slow = visit::any(&expr, &|e| matches!(e.kind, ExprKind::Subquery(_)));
-                Condition { expr, set, slow }
+                Condition { expr, set, slow, class: None }
             })
             .collect()
     }
@@ -120,8 +163,12 @@ impl Planner<'_, '_> {
         let mut best: Option<(f64, Vec<Choice>)> = None;
         let starts: Vec<usize> =
             (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
-        for &start in starts.iter().take(STARTS_MAX.max(1)) {
-            let (total, order) = self.greedy(items, pool, outside, want, start)?;
+        let mut known = Known { facts: HashMap::new(), reads: items.iter().map(|item| self.reads(item, pool)).collect() };
+        if (3..=ALL_ORDERS_ITEMS_MAX).contains(&items.len()) {
+            return self.cheapest(items, pool, outside, want, &starts, &mut known);
+        }
+        for &start in &starts {
+            let (total, order) = self.greedy(items, pool, outside, want, start, &mut known)?;
             if order.len() == items.len() && best.as_ref().is_none_or(|(c, _)| total < *c) {
                 best = Some((total, order));
             }
@@ -136,6 +183,7 @@ impl Planner<'_, '_> {
         outside: Set,
         want: &Want,
         start: usize,
+        known: &mut Known,
     ) -> Result<(f64, Vec<Choice>)> {
         let mut placed = outside;
         let mut order: Vec<Choice> = Vec::with_capacity(items.len());
@@ -150,7 +198,7 @@ impl Planner<'_, '_> {
                 }
                 let choice = match first {
                     true => self.first_choice(n, &items[n], pool, placed, want)?,
-                    false => self.choice(n, &items[n], pool, (placed, outside), rows)?,
+                    false => self.choice(n, &items[n], pool, (placed, outside), rows, known)?,
                 };
                 // Fewer rows make everything after cheaper.
                 let weight = |c: &Choice| c.cost + c.rows;
@@ -171,26 +219,117 @@ impl Planner<'_, '_> {
         Ok((total, order))
     }
 
+    /// Looks at samples of the tables of which conditions say something; whether there are any.
+    fn measure(&mut self, items: &[Item], pool: &[Condition]) -> Result<bool> {
+        let mut own: Vec<Vec<&Expr>> = vec![Vec::new(); self.tables.relations.len()];
+        let mut add = |expr, set: Set| {
+            if set.is_power_of_two()
+                && let Some(list) = own.get_mut(set.trailing_zeros() as usize)
+            {
+                list.push(expr);
+            }
+        };
+        pool.iter().for_each(|condition| add(&condition.expr, condition.set));
+        items.iter().flat_map(|item| &item.on).for_each(|e| add(e, set_of(self.tables, e)));
+        let measured = own.iter().enumerate().map(|(n, conditions)| measure::of(self.tables, n, conditions));
+        self.measured = measured.collect::<Result<_>>()?;
+        Ok(self.measured.iter().any(Option::is_some))
+    }
+
+    /// Of all left-deep orders the cheapest: for each set of items, the cheapest way to have joined them.
+    fn cheapest(
+        &mut self,
+        items: &[Item],
+        pool: &[Condition],
+        outside: Set,
+        want: &Want,
+        starts: &[usize],
+        known: &mut Known,
+    ) -> Result<Vec<Choice>> {
+        // By the set of items: the whole cost, and the last choice.
+        let mut ways: Vec<Option<(f64, Choice)>> = vec![None; 1 << items.len()];
+        for &start in starts {
+            let choice = self.first_choice(start, &items[start], pool, outside, want)?;
+            ways[1 << start] = Some((choice.cost, choice));
+        }
+        for set in 1..ways.len() {
+            let Some((cost, last)) = &ways[set] else { continue };
+            let (cost, rows) = (*cost, last.rows);
+            let is_in = |n: &usize| set & (1 << n) != 0;
+            let placed = (0..items.len()).filter(is_in).fold(outside, |placed, n| placed | items[n].relations);
+            for n in (0..items.len()).filter(|n| !is_in(n) && items[*n].after & !placed == 0) {
+                let choice = self.choice(n, &items[n], pool, (placed, outside), rows, known)?;
+                let total = cost + choice.cost;
+                let way = &mut ways[set | 1 << n];
+                if way.as_ref().is_none_or(|(other, last)| total + choice.rows < other + last.rows) {
+                    *way = Some((total, choice));
+                }
+            }
+        }
+        let mut order = Vec::with_capacity(items.len());
+        let mut set = ways.len() - 1;
+        while set != 0 {
+            let (_, choice) = ways[set].take().ok_or_else(|| Error::internal("no join order"))?;
+            set &= !(1 << choice.item);
+            order.push(choice);
+        }
+        order.reverse();
+        Ok(order)
+    }
+
+    /// The relations that the item's conditions read.
+    fn reads(&self, item: &Item, pool: &[Condition]) -> Set {
+        if !matches!(item.shape, Shape::Table(_)) {
+            return Set::MAX;
+        }
+        let own = item.on.iter().map(|e| set_of(self.tables, e));
+        let pooled = pool.iter().filter(|c| item.kind == JoinKind::Inner && c.set & item.relations != 0).map(|c| c.set);
+        own.chain(pooled).fold(0, |all, set| all | set)
+    }
+
+    fn facts(&mut self, n: usize, item: &Item, pool: &[Condition], placed: Set, known: &mut Known) -> Result<Facts> {
+        let key = (n, placed & known.reads[n]);
+        if let Some(facts) = known.facts.get(&key) {
+            return Ok(*facts);
+        }
+        let (rows, cost) = self.inner(item, pool, placed, placed | item.relations, &NO_WANT)?;
+        let hash_keys = self.hash_keys(item, pool, placed);
+        let alone = match hash_keys {
+            HashKeys::Lateral => (rows, cost),
+            HashKeys::Some | HashKeys::None => self.inner(item, pool, 0, item.relations, &NO_WANT)?,
+        };
+        let is_guess = !self.knows_keys(item, pool, placed);
+        let facts = Facts { rows, cost, hash_keys, is_guess, alone };
+        known.facts.insert(key, facts);
+        Ok(facts)
+    }
+
     fn first_choice(&mut self, n: usize, item: &Item, pool: &[Condition], outside: Set, want: &Want) -> Result<Choice> {
         let (rows, cost) = self.inner(item, pool, outside, outside | item.relations, want)?;
         Ok(Choice { item: n, cost, rows: rows.max(0.001), method: Method::Nested })
     }
 
     /// `rows` are those of what is placed.
-    fn choice(&mut self, n: usize, item: &Item, pool: &[Condition], (placed, outside): (Set, Set), rows: f64) -> Result<Choice> {
-        let (mut inner_rows, inner_cost) = self.inner(item, pool, placed, placed | item.relations, &NO_WANT)?;
+    fn choice(
+        &mut self,
+        n: usize,
+        item: &Item,
+        pool: &[Condition],
+        (placed, outside): (Set, Set),
+        rows: f64,
+        known: &mut Known,
+    ) -> Result<Choice> {
+        let Facts { rows: mut inner_rows, cost: inner_cost, hash_keys, is_guess, alone: (item_rows, item_cost) } =
+            self.facts(n, item, pool, placed, known)?;
         let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
-        let hash_keys = self.hash_keys(item, pool, placed);
         if hash_keys == HashKeys::None {
             // Its rows are read once and kept, instead of being read again for each row before it.
-            let (item_rows, item_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
             let kept_cost = item_cost + item_rows * cost::HASH_BUILD + rows * item_rows * cost::HASH_PROBE;
             if kept_cost < cost && item_rows <= KEPT_ROWS_MAX {
                 (cost, method) = (kept_cost, Method::HashItem);
             }
         }
         if hash_keys == HashKeys::Some {
-            let (item_rows, item_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
             let mut consider = |hashed_cost: f64, by: Method| {
                 if hashed_cost < cost {
                     (cost, method) = (hashed_cost, by);
@@ -201,7 +340,7 @@ impl Planner<'_, '_> {
             if item.kind == JoinKind::Inner && outside == 0 {
                 consider(item_cost + rows * cost::HASH_BUILD + item_rows * cost::HASH_PROBE, Method::HashLeft);
             }
-            if method != Method::Nested {
+            if method != Method::Nested && is_guess {
                 inner_rows = inner_rows.min(cost::ROWS_PER_KEY);
             }
         }
@@ -226,7 +365,7 @@ impl Planner<'_, '_> {
                 let inner: Vec<Condition> = item
                     .on
                     .iter()
-                    .map(|e| Condition { expr: e.clone(), set: set_of(self.tables, e), slow: false })
+                    .map(|e| Condition { expr: e.clone(), set: set_of(self.tables, e), slow: false, class: None })
                     .filter(|c| c.set & !known == 0)
                     .collect();
                 let order = self.best_order(items, &inner, placed, &NO_WANT)?;
@@ -245,8 +384,12 @@ impl Planner<'_, '_> {
         let statistics = &self.statistics[relation];
         let rel = &self.tables.relations[relation];
         let Source::Base(table) = &rel.source else {
-            let rows = if matches!(rel.source, Source::CteRows { .. }) { cost::ROUND_ROWS } else { cost::DERIVED_ROWS };
-            let out = rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>();
+            let rows = match &rel.source {
+                Source::CteRows { .. } => cost::ROUND_ROWS,
+                Source::Derived { query, .. } => query.plan().map_or(cost::DERIVED_ROWS, |plan| plan.rows_estimate),
+                _ => cost::DERIVED_ROWS,
+            };
+            let out = (rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>()).max(rows.min(1.0));
             return Candidate {
                 path: crate::node::AccessPath::System,
                 rows_read: rows,
@@ -271,6 +414,8 @@ impl Planner<'_, '_> {
             key_slot: rel.key_slot,
             locks: rel.lock.is_some() || rel.key_slot.is_some(),
             partitions: partitions.map_or(1, |partitions| partitions.known().len()),
+            measured: self.measured.get(relation).and_then(Option::as_ref),
+            shares: Some(self.shares).filter(|_| rel.partitions.is_none()),
         })
     }
 
@@ -290,6 +435,24 @@ impl Planner<'_, '_> {
             true => HashKeys::Some,
             false => HashKeys::None,
         }
+    }
+
+    /// There are statistics of a column of the item that an equality compares with what is placed.
+    fn knows_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> bool {
+        let Shape::Table(relation) = item.shape else { return false };
+        let (Source::Base(table), statistics) = (&self.tables.relations[relation].source, &self.statistics[relation]) else {
+            return false;
+        };
+        let conditions = item.on.iter().map(|e| (e, set_of(self.tables, e)));
+        let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
+        conditions.chain(pooled).filter(|(_, set)| set & !(placed | item.relations) == 0).any(|(e, _)| {
+            let Some((_, own, _)) = self.hash_key(e, item.relations) else { return false };
+            let ExprKind::Slot(slot) = own.kind else { return false };
+            let rel = &self.tables.relations[relation];
+            let Some(column) = (0..rel.columns.len()).find(|c| rel.slot(*c) == Some(slot)) else { return false };
+            let begins = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == table.columns[column].id);
+            table.indexes.iter().filter(begins).any(|index| cost::known_share(statistics, index).is_some())
+        })
     }
 
     /// `outer expression = inner expression`, if the condition is that: probe, build, rule.
@@ -325,6 +488,7 @@ impl Planner<'_, '_> {
             placed = known;
         }
         let mut step = step.ok_or_else(|| Error::internal("join of nothing"))?;
+        step.rows = order.last().map_or(1.0, |choice| choice.rows);
         // The first table can give an order by its own columns only.
         if let Some(first) = order.first().filter(|_| order.len() > 1) {
             let own = first_relations[first.item] | outside;
@@ -338,17 +502,17 @@ impl Planner<'_, '_> {
     fn first(&mut self, item: Item, pool: &mut Vec<Condition>, known: Set, outside: Set, want: &Want) -> Result<Step> {
         match item.shape {
             Shape::Table(relation) => {
-                let conditions = take(pool, known);
+                let conditions = take(self.tables, pool, known, item.relations);
                 let (node, candidate) = self.table(relation, conditions, want)?;
-                Ok(Step { node, ordered: candidate.ordered, extreme: candidate.extreme })
+                Ok(Step { node, ordered: candidate.ordered, extreme: candidate.extreme, rows: candidate.rows_out })
             }
             Shape::Nest(items) => {
-                let conditions = take(pool, known).into_iter().chain(item.on).collect();
+                let conditions = take(self.tables, pool, known, item.relations).into_iter().chain(item.on).collect();
                 self.nest(items, conditions, outside, &NO_WANT)
             }
             Shape::Distinct { items, keys } => {
-                let node = filtered(self.distinct(items, keys, item.on)?, take(pool, known));
-                Ok(Step { node, ordered: false, extreme: false })
+                let node = filtered(self.distinct(items, keys, item.on)?, take(self.tables, pool, known, item.relations));
+                Ok(Step { node, ordered: false, extreme: false, rows: 0.0 })
             }
         }
     }
@@ -359,9 +523,9 @@ impl Planner<'_, '_> {
         let mut above = Vec::new();
         let mut conditions = item.on;
         match item.kind {
-            JoinKind::Inner => conditions.extend(take(pool, known)),
+            JoinKind::Inner => conditions.extend(take(self.tables, pool, known, item.relations)),
             // WHERE sees the row after the join.
-            _ => above = take(pool, known),
+            _ => above = take(self.tables, pool, known, item.relations),
         }
         let inner = match item.shape {
             Shape::Table(relation) => self.table(relation, conditions, &NO_WANT)?.0,
@@ -375,14 +539,14 @@ impl Planner<'_, '_> {
         let node =
             Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
         let node = filtered(node, above);
-        Ok(Step { node, ordered: left.ordered, extreme: false })
+        Ok(Step { node, ordered: left.ordered, extreme: false, rows: left.rows })
     }
 
     fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, placed: Set, method: Method) -> Result<Step> {
         let (mut conditions, mut above) = (item.on, Vec::new());
         match item.kind {
-            JoinKind::Inner => conditions.extend(take(pool, placed | item.relations)),
-            _ => above = take(pool, placed | item.relations),
+            JoinKind::Inner => conditions.extend(take(self.tables, pool, placed | item.relations, item.relations)),
+            _ => above = take(self.tables, pool, placed | item.relations, item.relations),
         }
         let (mut own, mut on) = (Vec::new(), Vec::new());
         let (mut left_keys, mut item_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
@@ -414,7 +578,7 @@ impl Planner<'_, '_> {
             compare,
             on,
         };
-        Ok(Step { node: filtered(node, above), ordered: false, extreme: false })
+        Ok(Step { node: filtered(node, above), ordered: false, extreme: false, rows: 0.0 })
     }
 
     fn distinct(&mut self, items: Vec<Item>, keys: Vec<Expr>, conditions: Vec<Expr>) -> Result<Node> {
@@ -465,11 +629,13 @@ impl Planner<'_, '_> {
 
 static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, extreme: None };
 
-/// The conditions that can be checked once `known` has been read, cheap ones first.
-fn take(pool: &mut Vec<Condition>, known: Set) -> Vec<Expr> {
+/// The conditions that can be checked once `known` has been read, of which `last` came last, cheap ones first.
+fn take(tables: &Tables<'_>, pool: &mut Vec<Condition>, known: Set, last: Set) -> Vec<Expr> {
     let (mut ready, later): (Vec<Condition>, Vec<Condition>) =
         std::mem::take(pool).into_iter().partition(|c| c.set & !known == 0);
     *pool = later;
+    let mut said = Vec::new();
+    ready.retain(|condition| !equal::is_repeated(tables, condition, last, &mut said));
     ready.sort_by_key(|c| c.slow);
     ready.into_iter().map(|c| c.expr).collect()
 }
@@ -478,7 +644,9 @@ fn take(pool: &mut Vec<Condition>, known: Set) -> Vec<Expr> {
 fn usable<'c>(item: &'c Item, pool: &'c [Condition], known: Set, tables: &Tables<'_>) -> Vec<&'c Expr> {
     let mut conditions: Vec<&Expr> = item.on.iter().filter(|e| set_of(tables, e) & !known == 0).collect();
     if item.kind == JoinKind::Inner {
-        conditions.extend(pool.iter().filter(|c| c.set & !known == 0 && c.set & item.relations != 0).map(|c| &c.expr));
+        let mut said = Vec::new();
+        let own = pool.iter().filter(|c| c.set & !known == 0 && c.set & item.relations != 0);
+        conditions.extend(own.filter(|c| !equal::is_repeated(tables, c, item.relations, &mut said)).map(|c| &c.expr));
     }
     conditions
 }

@@ -4,15 +4,21 @@
 //! that gives rows in the wanted order saves the sort, and with LIMIT stops early. Example: for
 //! `WHERE a = ? ORDER BY b LIMIT 10` an index on (a, b) reads ten rows.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use vaquita_parser::{IndexHint, IndexHintKind};
-use vaquita_types::TypeKind;
 use vaquita_types::charset::collation;
 use vaquita_types::geometry::srs;
-use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
+use vaquita_types::schema::{IndexDef, IndexKind, IndexPart, TableDef, TableId};
+use vaquita_types::{TypeKind, Value};
 
+use super::measure::Measured;
 use super::sarg::{Bound, Columns, Term};
 use super::{Want, cost};
-use crate::catalog::TableStatistics;
+use crate::bounds::{KeyValue, to_key_value};
+use crate::catalog::{Catalog, TableStatistics, ValueRange};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
 use crate::visit;
@@ -35,11 +41,74 @@ pub struct TableInput<'a> {
     pub locks: bool,
     /// How many partitions are read, as far as that is known.
     pub partitions: usize,
+    /// What a sample of the table says of conditions.
+    pub measured: Option<&'a Measured>,
+    /// Where it is worth asking storage about ranges: what it answers.
+    pub shares: Option<&'a Shares<'a>>,
+}
+
+/// What storage says of ranges, each asked for once.
+pub struct Shares<'a> {
+    pub catalog: &'a dyn Catalog,
+    /// Also ranges of the primary key and without bounds: they decide about the order of joins, not about the path of one table.
+    pub joins: bool,
+    pub known: RefCell<HashMap<(TableId, usize, u64), Option<f64>>>,
+}
+
+impl Shares<'_> {
+    /// The share of the index's entries that `prefix` allows, if its bounds are literals.
+    fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<f64> {
+        let has_bounds = prefix.low.is_some() || prefix.high.is_some();
+        if prefix.is_empty() || !self.joins && (at == 0 || !has_bounds) || index.is_spatial() || index.multi_valued {
+            return None;
+        }
+        let mut values = Vec::with_capacity(prefix.equal.len());
+        for (alternatives, part) in prefix.equal.iter().zip(&index.parts) {
+            let [key] = alternatives.as_slice() else { return None };
+            values.push(literal(table, part, &key.expr)?);
+        }
+        self.asked(table, at, index, prefix, &values)
+    }
+
+    fn asked(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix, equal: &[Value]) -> Option<f64> {
+        let bounded = index.parts.get(equal.len());
+        let bound = |given: &Option<(Expr, Inclusive)>| match given {
+            None => Some(None),
+            Some((expr, inclusive)) => literal(table, bounded?, expr).map(|value| Some((value, *inclusive))),
+        };
+        let (low, high) = (bound(&prefix.low)?, bound(&prefix.high)?);
+        let mut hasher = DefaultHasher::new();
+        prefix.equal.iter().flatten().for_each(|key| visit::hash(&key.expr).hash(&mut hasher));
+        for given in [&prefix.low, &prefix.high] {
+            given.as_ref().map(|(expr, inclusive)| (visit::hash(expr), *inclusive)).hash(&mut hasher);
+        }
+        *self.known.borrow_mut().entry((table.id, at, hasher.finish())).or_insert_with(|| {
+            let low = low.as_ref().map(|(value, inclusive)| (value, *inclusive));
+            let high = high.as_ref().map(|(value, inclusive)| (value, *inclusive));
+            self.catalog.share_of_range(table, at, &ValueRange { equal, low, high })
+        })
+    }
+}
+
+/// A literal as the key of an index part has it.
+fn literal(table: &TableDef, part: &IndexPart, expr: &Expr) -> Option<Value> {
+    let ExprKind::Literal(value) = &expr.kind else { return None };
+    let ty = table.columns.get(table.position_of(part.column)?)?.key_type();
+    if part.prefix.is_some() || ty.kind == TypeKind::Timestamp {
+        return None;
+    }
+    match to_key_value(value, ty) {
+        KeyValue::Exact(value) => Some(value),
+        _ => None,
+    }
 }
 
 impl TableInput<'_> {
     /// The share of rows that satisfy a condition, after what statistics say of columns that an index begins with.
     fn selectivity(&self, condition: &Expr) -> f64 {
+        if let Some(share) = self.measured.and_then(|measured| measured.share(condition)) {
+            return share;
+        }
         match &condition.kind {
             ExprKind::Or(parts) => parts.iter().map(|part| self.selectivity(part)).sum::<f64>().min(1.0),
             ExprKind::And(parts) => parts.iter().map(|part| self.selectivity(part)).product(),
@@ -239,8 +308,11 @@ fn finish(
 ) -> Candidate {
     let rest: f64 =
         input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| input.selectivity(c)).product();
-    let rows_out = (rows_read * rest).max(0.001);
-    let mut total = read_cost;
+    // Of conditions that hang together, as long as no index has taken one.
+    let together = input.measured.filter(|_| consumed.is_empty()).map_or(1.0, |measured| measured.together);
+    let rows_out = (rows_read * rest * together).max(0.001);
+    let asked = input.conditions.iter().filter(|condition| is_run_for_each(condition)).count();
+    let mut total = read_cost + rows_out.max(1.0) * asked as f64 * cost::SUBQUERY;
     if !input.want.order.is_empty() {
         match (ordered, input.want.limit) {
             (true, Some(limit)) => total *= (limit as f64 / rows_out).min(1.0),
@@ -253,6 +325,13 @@ fn finish(
     }
     let ordered = ordered && !input.want.order.is_empty();
     Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false }
+}
+
+/// It runs a subquery for each row.
+fn is_run_for_each(condition: &Expr) -> bool {
+    let mut found = false;
+    visit::subqueries(condition, &mut |sub| found |= sub.correlated);
+    found
 }
 
 /// The parts of an index that conditions fix, and the range on the part after them.
@@ -407,7 +486,7 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
     if prefix.is_empty() && at == 0 {
         return None;
     }
-    let rows = estimate(input, index, prefix);
+    let rows = estimate(input, at, index, prefix);
     let mut ranges = ranges_of(prefix);
     let reverse = match (extreme, order) {
         (Some((reverse, _)), _) => reverse,
@@ -451,7 +530,7 @@ fn disjunction(
             let own_prefix = prefix_of(input.table, index, &own);
             usable &= !prefix.is_empty() && (!own_prefix.is_empty() || prefix.consumed.iter().any(|c| *c < own.len()));
             exact &= (0..own.len()).all(|term| prefix.consumed.contains(&term));
-            rows += estimate(input, index, &prefix);
+            rows += estimate(input, at, index, &prefix);
             ranges.extend(ranges_of(&prefix));
         }
         if !usable || ranges.len() > RANGES_MAX {
@@ -471,7 +550,10 @@ fn disjunction(
     best
 }
 
-fn estimate(input: &TableInput<'_>, index: &IndexDef, prefix: &Prefix) -> f64 {
+fn estimate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> f64 {
+    if let Some(share) = input.shares.and_then(|shares| shares.of(input.table, at, index, prefix)) {
+        return (share * cost::table_rows(input.statistics)).max(1.0);
+    }
     let alternatives: f64 = prefix.equal.iter().map(|e| e.len() as f64).product();
     let mut rows = cost::rows_per_prefix(input.statistics, index, prefix.equal.len()) * alternatives;
     rows *= match (&prefix.low, &prefix.high) {

@@ -7,7 +7,7 @@ use crate::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use crate::expr::Subquery;
 use crate::settings::RunSettings;
 
-pub(super) struct Fixed;
+pub(crate) struct Fixed;
 
 impl Env for Fixed {
     fn statement_time_us(&self) -> i64 {

@@ -24,7 +24,7 @@ pub use crate::tree::partition::{
     Monotonic, PartitionBounds, PartitionFunction, PartitionKey, PartitionLevel, PartitionTerm, PartitionTermBound,
     ScanPartitions,
 };
-use environment::Fixed;
+pub(crate) use environment::Fixed;
 pub use hash::can_hash;
 
 impl PartitionFunction {

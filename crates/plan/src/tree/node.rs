@@ -8,7 +8,7 @@
 //! of the plan that contains it as `outer`: that is depth 1 of its `ExprKind::Outer`, for derived
 //! tables and the inputs of set operations as for subqueries.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use vaquita_parser::{IntoTarget, SelectInto};
@@ -27,6 +27,8 @@ pub struct QueryPlan {
     /// What goes to the client, evaluated over the frame of `root`.
     pub output: Vec<OutputColumn>,
     pub header: KeptHeader,
+    /// How many rows it gives, about.
+    pub rows_estimate: f64,
     /// Slots of the frame.
     pub frame_width: usize,
     /// Every table that the plan reads: its `schema_version` decides whether the plan is still good.
@@ -107,6 +109,29 @@ pub struct ColumnOrigin {
     pub on_update_now: bool,
 }
 
+/// A common table expression that does not depend on where it is named.
+#[derive(Debug)]
+pub struct SharedCte {
+    /// Identifies it within the statement.
+    pub id: usize,
+    /// How many places name it.
+    uses: AtomicUsize,
+}
+
+impl SharedCte {
+    pub fn new(id: usize) -> SharedCte {
+        SharedCte { id, uses: AtomicUsize::new(0) }
+    }
+
+    pub fn add_use(&self) {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn is_shared(&self) -> bool {
+        self.uses.load(Ordering::Relaxed) > 1
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Node {
     /// One row without columns: `SELECT 1`.
@@ -120,6 +145,7 @@ pub enum Node {
         slots: Vec<Slot>,
         filter: Vec<Expr>,
         correlated: bool,
+        shared: Option<Arc<SharedCte>>,
     },
     Filter {
         input: Box<Node>,

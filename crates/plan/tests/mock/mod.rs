@@ -27,7 +27,7 @@ impl CatalogTrait for Catalog {
         let mut numbers = table.options.comment.split(' ').filter_map(|word| word.split_once('=')?.1.parse().ok());
         let rows = numbers.next().unwrap_or(100_000);
         let of_index = |distinct: u64| table.indexes.iter().map(move |index| (index.id, vec![distinct; index.parts.len()]));
-        TableStatistics { rows, distinct: numbers.next().into_iter().flat_map(of_index).collect() }
+        TableStatistics { rows, is_exact: false, distinct: numbers.next().into_iter().flat_map(of_index).collect() }
     }
 }
 

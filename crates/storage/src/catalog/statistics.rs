@@ -21,6 +21,7 @@ use vaquita_types::schema::{IndexDef, IndexId};
 use super::table::Table;
 use crate::encoding::catalog::primitives::{Reader, Writer};
 use crate::encoding::key::{Entry, IndexCodec};
+use crate::encoding::row::RowView;
 use crate::locks::Interrupt;
 use crate::txn::Store;
 use crate::txn::{Direction, Keep, ScanOptions, Transaction, Version};
@@ -31,6 +32,10 @@ const ENTRIES_SCANNED_MAX: u64 = 1_000_000;
 const WHOLE_ENTRIES_MAX: u64 = 4096;
 const PLACES: u64 = 16;
 const PLACE_ENTRIES: usize = 128;
+/// Rows of a table whose rows are all given as a sample, and else from how many places how many.
+const WHOLE_ROWS_MAX: u64 = 2048;
+const ROW_PLACES: u64 = 64;
+const PLACE_ROWS: usize = 16;
 /// Rows from which a table is sampled. The planner takes smaller ones for as large.
 pub const SAMPLED_ROWS_MIN: u64 = 1_000;
 /// Partitions that a sample of a table looks into.
@@ -154,6 +159,42 @@ impl TableStatistics {
 /// The indexes that plans read by the values of columns.
 fn counted(table: &Table) -> impl Iterator<Item = &IndexCodec> {
     table.codec.indexes().iter().filter(|index| index.full_text().is_none())
+}
+
+/// Gives rows of a table of `rows` rows: of a small one all, else some from places all over it. A partitioned table gives none.
+pub(crate) fn sample_rows(
+    table: &Table,
+    store: &Store,
+    txn: &Transaction,
+    rows: u64,
+    give: &mut dyn FnMut(&RowView<'_>) -> Result<()>,
+) -> Result<()> {
+    if table.def.partitioning.is_some() {
+        return Ok(());
+    }
+    let all = table.codec.clustered().all();
+    let (places, rows_max) = match rows {
+        0..=WHOLE_ROWS_MAX => (vec![all], usize::MAX),
+        _ => {
+            let pieces = store.split(&all, store.range_bytes(&all)? / ROW_PLACES)?;
+            let rows_max = if pieces.len() < 2 { WHOLE_ROWS_MAX as usize } else { PLACE_ROWS };
+            let step = pieces.len().div_ceil(ROW_PLACES as usize);
+            (pieces.into_iter().step_by(step).collect(), rows_max)
+        }
+    };
+    let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
+    for place in places {
+        let mut cursor = txn.scan(place, Direction::Forward, options)?;
+        let mut read = 0;
+        while read < rows_max
+            && let Some((key, value)) = cursor.next(txn)?
+        {
+            give(&table.codec.view(key, value)?)?;
+            read += 1;
+        }
+        txn.finish_scan(cursor);
+    }
+    Ok(())
 }
 
 fn sample_index(index: &IndexCodec, rows: u64, store: &Store, txn: &Transaction) -> Result<IndexStatistics> {

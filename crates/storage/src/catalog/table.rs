@@ -31,7 +31,7 @@ use vaquita_types::{Error, Result, Value, errno};
 
 use super::building::Building;
 use super::partitions::Partitions;
-use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
+use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics, sample_rows};
 use crate::commit::log_buffer::LogObject;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::key::{ElementEntry, Entry, IndexCodec, entries_without};
@@ -214,6 +214,17 @@ impl Table {
         let Ok(sample) = TableStatistics::sample(self, store, txn, rows).map(Arc::new) else { return analyzed };
         *self.sample.write() = Some(Arc::clone(&sample));
         Some(sample)
+    }
+
+    /// Gives some of the table's rows, which has about `rows`: those of all places alike.
+    pub fn sample_rows(
+        &self,
+        store: &Store,
+        txn: &Transaction,
+        rows: u64,
+        give: &mut dyn FnMut(&RowView<'_>) -> Result<()>,
+    ) -> Result<()> {
+        sample_rows(self, store, txn, rows, give)
     }
 
     /// Drops a sample that does not fit any more; whether there was one.
