@@ -103,6 +103,11 @@ impl KeptRows {
         Ok(())
     }
 
+    /// What it has in memory.
+    pub fn kept_bytes(&self) -> usize {
+        self.rows.kept_bytes() + self.disk_bytes
+    }
+
     /// Gives everything back.
     pub fn clear(&mut self, statement: &Execution<'_>) {
         self.rows.clear(statement);

@@ -56,7 +56,7 @@ pub use part::Part;
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
 pub use row_log::{RowChange, RowCollector, RowImage, RowLog, RowLogSettings, RowLogging};
-pub use rows::{Rows, SharedRows, heap_bytes};
+pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, GeneralLogRow, LogLine, NoServer, ProcessInfo, ProfileInfo, RoutineGrantInfo,
     ServerInfo, SessionLockInfo, SlowLogRow, TableGrantInfo, VariableInfo, VariableScope, WarningInfo, thread_id,
@@ -154,9 +154,10 @@ pub struct Execution<'a> {
     pub(crate) judged_row: RefCell<Option<(Vec<u8>, Vec<u8>)>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
     pub(crate) cte_rows: RefCell<HashMap<usize, Round>>,
-    /// Rows of common table expressions that several places read, by id, and what they take of `memory_bytes`.
-    pub(crate) shared_rows: RefCell<HashMap<usize, SharedRows>>,
-    pub(crate) shared_bytes: Cell<usize>,
+    /// Rows of common table expressions that several places read, by id.
+    pub(crate) shared_rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
+    /// What stays until the statement ends, of `memory_bytes`.
+    pub(crate) lasting_bytes: Cell<usize>,
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
     early_warnings: RefCell<Vec<String>>,
     early: Cell<bool>,
@@ -225,7 +226,7 @@ impl<'a> Execution<'a> {
             judged_row: RefCell::default(),
             cte_rows: RefCell::new(HashMap::new()),
             shared_rows: RefCell::default(),
-            shared_bytes: Cell::new(0),
+            lasting_bytes: Cell::new(0),
             early_warnings: RefCell::default(),
             early: Cell::new(false),
             quiet: Cell::new(false),
@@ -361,6 +362,11 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
+    }
+
+    /// What `keep_bytes` counted will not be given back before the statement ends.
+    pub fn keeps_until_end(&self, bytes: usize) {
+        self.lasting_bytes.set(self.lasting_bytes.get() + bytes);
     }
 
     /// What `keep_bytes` counted is free again.

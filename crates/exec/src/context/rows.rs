@@ -3,8 +3,6 @@
 //! Row n is the values from n * width on; a row may have no values at all and still counts. What the rows
 //! take is counted against the statement's memory and given back by `clear`.
 
-use std::sync::Arc;
-
 use vaquita_plan::expr::Slot;
 use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Result, Value};
@@ -18,14 +16,6 @@ pub struct Rows {
     values: Vec<Value>,
     /// Bytes counted against the statement's memory.
     kept_bytes: usize,
-}
-
-/// Rows that are made once for several places of a statement.
-#[derive(Clone)]
-pub enum SharedRows {
-    Kept(Arc<Rows>),
-    /// Each place makes its own.
-    TooMany,
 }
 
 /// Bytes of a value outside of its `Value`; documents and wide decimals are guessed.

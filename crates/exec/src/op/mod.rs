@@ -155,7 +155,7 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             Some(partitions) => Box::new(partitioned::PartitionedScan::new(scan, partitions)),
         },
         Node::Derived { plan, slots, filter, shared: Some(shared), .. } if shared.is_shared() => {
-            Box::new(shared::Shared::new(shared.id, plan, slots, filter, builder.again, builder))
+            Box::new(shared::Shared::new(shared.id, plan, slots, filter, builder))
         }
         Node::Derived { plan, slots, filter, correlated, .. } => {
             Box::new(derived::Derived::new(plan, slots, filter, builder.again && !*correlated, builder))

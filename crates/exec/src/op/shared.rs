@@ -1,110 +1,72 @@
 //! A common table expression that is named more than once: its rows are made once in a statement, and every place that names it reads those.
 //!
 //! Two names are two copies of one plan. Whichever is read first keeps the rows, until the statement ends, also for subqueries that are
-//! run again for each row. If they are too much for the statement's memory nobody keeps them, and each place makes its own.
+//! run again for each row.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::QueryPlan;
-use vaquita_types::Result;
+use vaquita_types::{Error, Result};
 
-use super::derived::Derived;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::{Rows, SharedRows};
+use crate::context::{KeptPlace, KeptRows};
 
 pub struct Shared<'p> {
     id: usize,
-    plan: &'p Arc<QueryPlan>,
-    /// Until it has been decided who makes the rows.
+    /// Until somebody has made the rows.
     source: Option<SubPlan<'p>>,
-    /// Makes them for this place alone.
-    own: Option<Derived<'p>>,
     slots: &'p [Slot],
     filter: &'p [Expr],
-    keeps: bool,
-    kept: Option<Arc<Rows>>,
+    kept: Option<Rc<KeptRows>>,
     at: usize,
+    place: KeptPlace,
     pulse: Pulse,
 }
 
 impl<'p> Shared<'p> {
-    pub fn new(
-        id: usize,
-        plan: &'p Arc<QueryPlan>,
-        slots: &'p [Slot],
-        filter: &'p [Expr],
-        keeps: bool,
-        builder: Builder<'_>,
-    ) -> Shared<'p> {
+    pub fn new(id: usize, plan: &'p Arc<QueryPlan>, slots: &'p [Slot], filter: &'p [Expr], builder: Builder<'_>) -> Shared<'p> {
         let source = Some(SubPlan::new(plan, builder));
-        Shared { id, plan, source, own: None, slots, filter, keeps, kept: None, at: 0, pulse: Pulse::default() }
+        Shared { id, source, slots, filter, kept: None, at: 0, place: KeptPlace::default(), pulse: Pulse::default() }
     }
 
-    fn rows(&mut self, frame: &Frame<'_>) -> Result<SharedRows> {
+    fn rows(&mut self, frame: &Frame<'_>) -> Result<Rc<KeptRows>> {
         let statement = frame.statement;
+        let source = self.source.take();
         if let Some(shared) = statement.shared_rows.borrow().get(&self.id) {
-            return Ok(shared.clone());
+            return Ok(Rc::clone(shared));
         }
-        let made = match self.read_all(frame)? {
-            Some(rows) => {
-                statement.shared_bytes.set(statement.shared_bytes.get() + rows.kept_bytes());
-                SharedRows::Kept(Arc::new(rows))
-            }
-            None => SharedRows::TooMany,
-        };
-        statement.shared_rows.borrow_mut().insert(self.id, made.clone());
-        Ok(made)
-    }
-
-    /// All rows; `None` if there is no memory for them.
-    fn read_all(&mut self, frame: &Frame<'_>) -> Result<Option<Rows>> {
-        let mut rows = Rows::new(self.plan.output.len());
-        let Some(mut source) = self.source.take() else { return Ok(None) };
+        let Some(mut source) = source else { return Err(Error::internal("shared rows are gone")) };
+        let mut rows = KeptRows::new(source.plan.output.len());
         let cx = frame.cx();
-        source.open(frame.statement, Some(&cx))?;
+        source.open(statement, Some(&cx))?;
         let mut row = Vec::new();
-        while source.next(frame.statement, Some(&cx), &mut row)? {
+        while source.next(statement, Some(&cx), &mut row)? {
             self.pulse.beat(frame)?;
-            rows.push(&mut row, frame.statement)?;
-            if frame.statement.is_short_of_memory(|| rows.kept_bytes()) {
-                rows.clear(frame.statement);
-                return Ok(None);
-            }
+            rows.push(&mut row, statement)?;
         }
-        Ok(Some(rows))
+        statement.keeps_until_end(rows.kept_bytes());
+        let rows = Rc::new(rows);
+        statement.shared_rows.borrow_mut().insert(self.id, Rc::clone(&rows));
+        Ok(rows)
     }
 }
 
 impl Operator for Shared<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.at = 0;
-        if self.kept.is_none() && self.own.is_none() {
-            match self.rows(frame)? {
-                SharedRows::Kept(rows) => self.kept = Some(rows),
-                SharedRows::TooMany => {
-                    let builder = Builder::of(frame.statement);
-                    self.own = Some(Derived::new(self.plan, self.slots, self.filter, self.keeps, builder));
-                }
-            }
-            self.source = None;
+        if self.kept.is_none() {
+            self.kept = Some(self.rows(frame)?);
         }
-        match &mut self.own {
-            Some(own) => own.open(frame),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(rows) = &self.kept else {
-            return match &mut self.own {
-                Some(own) => own.next(frame),
-                None => Ok(false),
-            };
-        };
+        let Some(rows) = &self.kept else { return Ok(false) };
         while self.at < rows.len() {
-            rows.restore(self.at, frame, self.slots);
+            rows.restore(self.at, &mut self.place, frame, self.slots)?;
             self.at += 1;
             self.pulse.beat(frame)?;
             if frame.all_true(self.filter)? {

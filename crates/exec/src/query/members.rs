@@ -86,7 +86,9 @@ impl Members {
             }
         }
         drop(memory);
-        statement.keep_bytes(members.keys.kept_bytes() + members.with_null.kept_bytes())?;
+        let bytes = members.keys.kept_bytes() + members.with_null.kept_bytes();
+        statement.keep_bytes(bytes)?;
+        statement.keeps_until_end(bytes);
         Ok(Some(members))
     }
 

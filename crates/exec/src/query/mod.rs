@@ -220,24 +220,24 @@ pub fn collect_some(
     Ok(rows)
 }
 
-/// When a plan has run, what its operators kept is gone: the count is as before, but for rows that are shared until the statement ends.
+/// When a plan has run, what its operators kept is gone: the count is as before, but for what stays until the statement ends.
 struct Memory<'a> {
     of: &'a Cell<usize>,
-    shared: &'a Cell<usize>,
-    /// Without shared rows.
+    lasting: &'a Cell<usize>,
+    /// Without what lasted then.
     bytes: usize,
 }
 
 impl<'a> Memory<'a> {
     fn of(statement: &'a Execution<'_>) -> Memory<'a> {
-        let (of, shared) = (&statement.memory_bytes, &statement.shared_bytes);
-        Memory { of, shared, bytes: of.get().saturating_sub(shared.get()) }
+        let (of, lasting) = (&statement.memory_bytes, &statement.lasting_bytes);
+        Memory { of, lasting, bytes: of.get().saturating_sub(lasting.get()) }
     }
 }
 
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
-        self.of.set(self.bytes + self.shared.get());
+        self.of.set(self.bytes + self.lasting.get());
     }
 }
 
