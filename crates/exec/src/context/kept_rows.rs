@@ -54,9 +54,9 @@ impl KeptRows {
 
     /// Adds a row, whose values are moved out of `row`.
     pub fn push(&mut self, row: &mut Vec<Value>, statement: &Execution<'_>) -> Result<()> {
-        let bytes = row.iter().map(heap_bytes).sum::<usize>() + row.len() * size_of::<Value>();
+        let bytes_of = |row: &[Value]| row.iter().map(heap_bytes).sum::<usize>() + size_of_val(row);
         if let Some(disk) = &mut self.disk {
-            statement.check_room(bytes)?;
+            statement.check_room(bytes_of(row))?;
             self.bytes.clear();
             row.drain(..).for_each(|value| row_bytes::encode(&value, &mut self.bytes));
             disk.push(&self.bytes)?;
@@ -65,7 +65,7 @@ impl KeptRows {
             self.disk_bytes = bytes;
             return Ok(());
         }
-        if statement.is_short_of_memory(|| self.rows.kept_bytes() + bytes) {
+        if statement.is_short_of_memory(|| self.rows.kept_bytes() + bytes_of(row)) {
             self.disk = Some(statement.store.row_store());
             return self.push(row, statement);
         }
