@@ -23,7 +23,7 @@ pub trait Catalog {
     }
     fn database_exists(&self, database: &str) -> Result<bool>;
     fn statistics(&self, table: &TableDef) -> TableStatistics;
-    /// Gives the values that these columns (positions) have in some rows of the table, of a small one in all. It costs about two milliseconds.
+    /// Gives the values that these columns (positions) have in some rows of the table, of a small one in all. It costs about a millisecond.
     fn sample(&self, _table: &TableDef, _columns: &[usize], _give: &mut dyn FnMut(&[Value])) -> Result<()> {
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::visit;
 /// All orders of up to so many items are compared: some thousand sets and items, a millisecond.
 const ALL_ORDERS_ITEMS_MAX: usize = 10;
 
-/// A plan that costs more is made anew with samples of its tables, two milliseconds of CPU each: it will take some five or more.
+/// A plan that costs more is made anew with samples of its tables, about a millisecond of CPU each: it will take some five or more.
 const MEASURED_COST_MIN: f64 = 30_000.0;
 
 /// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
