@@ -40,6 +40,7 @@ def adapted(text):
     text = re.sub(r"as (integer|int|bigint)\)", "as signed)", text, flags=re.I)
     text = re.sub(r"as varchar\((\d+)\)\)", r"as char(\1))", text, flags=re.I)
     text = re.sub(r"(\d+) days\b", r"\1 day", text, flags=re.I)
+    text = re.sub(r",\s*\*\s*FROM\s+(\w+)", r", \1.* FROM \1", text, flags=re.I)
     text = re.sub(r"AS character\b", "AS character_", text)
     return re.sub(r"\) *catalog\b", ") catalog_", re.sub(r"\bcatalog\.", "catalog_.", text), flags=re.I)
 

@@ -26,7 +26,7 @@ use crate::visit;
 /// All orders of up to so many items are compared: some thousand sets and items, a millisecond.
 const ALL_ORDERS_ITEMS_MAX: usize = 10;
 
-/// A plan that costs more is made anew with samples of its tables, half a millisecond each: it will take some five.
+/// A plan that costs more is made anew with samples of its tables, about a millisecond of CPU each: it will take some five or more.
 const MEASURED_COST_MIN: f64 = 30_000.0;
 
 /// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
@@ -49,7 +49,8 @@ pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want)
     let locks = tables.relations.iter().any(|relation| relation.lock.is_some() || relation.key_slot.is_some());
     let is_large = tables.relations.len() > 1 && !locks;
     let shares = Shares { catalog: tables.catalog, joins: is_large, known: RefCell::default() };
-    let mut planner = Planner { tables, statistics: statistics(tables, is_large), shares: &shares, measured: Vec::new() };
+    let mut planner =
+        Planner { tables, statistics: statistics(tables, is_large), shares: &shares, measured: Vec::new(), asks: false };
     let step = planner.nest(items, pool, 0, want)?;
     Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme, rows: step.rows })
 }
@@ -68,6 +69,8 @@ struct Planner<'b, 'a> {
     shares: &'b Shares<'b>,
     /// By relation, once a plan is so dear that samples are worth their price.
     measured: Vec<Option<Measured>>,
+    /// Some condition holds a subquery.
+    asks: bool,
 }
 
 struct Step {
@@ -149,17 +152,24 @@ impl Planner<'_, '_> {
         self.build(items, pool, outside, want, &order)
     }
 
-    fn conditions(&self, pool: Vec<Expr>) -> Vec<Condition> {
+    fn conditions(&mut self, pool: Vec<Expr>) -> Vec<Condition> {
         pool.into_iter()
             .map(|expr| {
                 let set = set_of(self.tables, &expr);
                 let slow = visit::any(&expr, &|e| matches!(e.kind, ExprKind::Subquery(_)));
+                self.asks |= slow;
                 Condition { expr, set, slow, class: None }
             })
             .collect()
     }
 
     fn best_order(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want) -> Result<Vec<Choice>> {
+        if let [only] = items
+            && only.kind == JoinKind::Inner
+            && only.after & !outside == 0
+        {
+            return Ok(vec![self.first_choice(0, only, pool, outside, want)?]);
+        }
         let mut best: Option<(f64, Vec<Choice>)> = None;
         let starts: Vec<usize> =
             (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
@@ -414,6 +424,7 @@ impl Planner<'_, '_> {
             key_slot: rel.key_slot,
             locks: rel.lock.is_some() || rel.key_slot.is_some(),
             partitions: partitions.map_or(1, |partitions| partitions.known().len()),
+            asks: self.asks,
             measured: self.measured.get(relation).and_then(Option::as_ref),
             shares: Some(self.shares).filter(|_| rel.partitions.is_none()),
         })

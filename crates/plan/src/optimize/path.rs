@@ -41,6 +41,8 @@ pub struct TableInput<'a> {
     pub locks: bool,
     /// How many partitions are read, as far as that is known.
     pub partitions: usize,
+    /// There may be subqueries among the conditions.
+    pub asks: bool,
     /// What a sample of the table says of conditions.
     pub measured: Option<&'a Measured>,
     /// Where it is worth asking storage about ranges: what it answers.
@@ -311,7 +313,7 @@ fn finish(
     // Of conditions that hang together, as long as no index has taken one.
     let together = input.measured.filter(|_| consumed.is_empty()).map_or(1.0, |measured| measured.together);
     let rows_out = (rows_read * rest * together).max(0.001);
-    let asked = input.conditions.iter().filter(|condition| is_run_for_each(condition)).count();
+    let asked = if input.asks { input.conditions.iter().filter(|condition| is_run_for_each(condition)).count() } else { 0 };
     let mut total = read_cost + rows_out.max(1.0) * asked as f64 * cost::SUBQUERY;
     if !input.want.order.is_empty() {
         match (ordered, input.want.limit) {

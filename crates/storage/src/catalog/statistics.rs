@@ -34,8 +34,8 @@ const PLACES: u64 = 16;
 const PLACE_ENTRIES: usize = 128;
 /// Rows of a table whose rows are all given as a sample, and else from how many places how many.
 const WHOLE_ROWS_MAX: u64 = 2048;
-const ROW_PLACES: u64 = 64;
-const PLACE_ROWS: usize = 16;
+const ROW_PLACES: u64 = 16;
+const PLACE_ROWS: usize = 64;
 /// Rows from which a table is sampled. The planner takes smaller ones for as large.
 pub const SAMPLED_ROWS_MIN: u64 = 1_000;
 /// Partitions that a sample of a table looks into.
