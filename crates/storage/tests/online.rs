@@ -320,6 +320,46 @@ fn while_building<T>(server: &Server, index: &str, row: i64, work: impl FnOnce()
     })
 }
 
+/// The build waits for a row that one transaction has; another waits behind it, and then the first for the other: of the three the
+/// build has written least.
+#[test]
+fn a_build_is_no_victim_of_a_deadlock_of_others() {
+    let server = with_rows(100);
+    let context = context();
+    let table = server.catalog.table("db", "t").unwrap().unwrap();
+    // Without locks of the table, which the ALTER would wait for.
+    let [mut first, mut second] = [50, 90].map(|row| {
+        let mut txn = begin(&server, Isolation::ReadCommitted);
+        locked(&table, &mut txn, row).unwrap().unwrap();
+        txn
+    });
+    let wait_for_waits = |count: u64| {
+        let began = Instant::now();
+        while server.engine.locks().stats().waiting_now < count {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let code = |result: Result<Option<(Vec<u8>, Vec<Value>)>>| result.map_or_else(|error| error.code(), |_| 0);
+    thread::scope(|scope| {
+        let alter = scope.spawn(|| add_index(&server, "i: v", &context));
+        wait_for_waits(1);
+        let of_second = scope.spawn(|| {
+            let code = code(locked(&table, &mut second, 50));
+            second.rollback();
+            code
+        });
+        wait_for_waits(2);
+        let of_first = code(locked(&table, &mut first, 90));
+        first.rollback();
+        let mut codes = [of_first, of_second.join().unwrap()];
+        codes.sort_unstable();
+        assert_eq!(codes, [0, 1213]);
+        alter.join().unwrap().unwrap();
+    });
+    assert_sound(&server);
+}
+
 #[test]
 fn a_duplicate_that_comes_meanwhile_fails_the_alter_and_not_the_statement() {
     let server = with_rows(100);

@@ -5,8 +5,8 @@
 //!    so plans stay good; nothing durable changes, and the index ids are on the drop list (CAT-2).
 //! 2. Indexes that are not unique are built of sorted files (`super::sorted`) where rows are many. Otherwise `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
 //!    entries are written; the commit of the batch gives the locks back. It waits for a lock only while it holds nothing:
-//!    if a row is locked, what the batch has is committed first. So it is in no deadlock, and makes a writer wait for no longer
-//!    than a batch.
+//!    if a row is locked, what the batch has is committed first. So it makes no deadlock, is the victim of none, and makes a writer wait for
+//!    no longer than a batch.
 //! 3. Under an X lock, the definition is installed as by any ALTER. Everybody who wrote through the handle has ended by then.
 //! 4. If the build failed (1062, KILL, a timeout), `withdraw` puts a handle without the indexes back. Transactions that
 //!    have written entries may still commit them, so the ids are freed when they have ended (`Deferred`).
@@ -168,17 +168,19 @@ impl Backfill<'_> {
                 Batch::End => return Ok(()),
                 Batch::Full => {}
                 // The next batch begins with this row, whose lock it has.
-                Batch::Row(key) => drop(self.write.lock_key(&key, LockMode::S, self.patience())?),
+                Batch::Row(key) => self.wait_for(&key)?,
                 Batch::Entry(key) => {
-                    self.write.lock_key(&key, LockMode::S, self.patience())?;
+                    self.wait_for(&key)?;
                     self.write.rollback();
                 }
             }
         }
     }
 
-    fn patience(&self) -> LockPolicy {
-        LockPolicy::Wait(self.context.wait)
+    /// Who asks for the lock after this waits for it, too, and so it can be in a deadlock of two others without a lock of its own.
+    fn wait_for(&mut self, key: &[u8]) -> Result<()> {
+        self.write.spare();
+        self.write.lock_key(key, LockMode::S, LockPolicy::Wait(self.context.wait)).map(drop)
     }
 
     /// Fills rows from the start of `range`, which begins with what is left afterwards.

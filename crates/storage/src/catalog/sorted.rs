@@ -187,6 +187,8 @@ impl Build<'_> {
                 if !self.write.lock_key(key, LockMode::S, LockPolicy::SkipLocked)? {
                     // Gives all locks back.
                     self.write.commit_wait()?;
+                    // As `online` waits.
+                    self.write.spare();
                     self.write.lock_key(key, LockMode::S, LockPolicy::Wait(self.context.wait))?;
                 }
                 self.catch_up_row(key)?;
