@@ -15,7 +15,7 @@ mod measures;
 mod part;
 mod program;
 mod ranks;
-pub mod row_bytes;
+pub(crate) mod row_bytes;
 mod row_log;
 mod rows;
 mod server;
@@ -47,7 +47,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
-pub use kept_rows::{KeptPlace, KeptRows, Round};
+pub(crate) use kept_rows::{KeptPlace, KeptRows, Round};
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub(crate) use measures::Counter;

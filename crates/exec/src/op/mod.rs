@@ -52,8 +52,8 @@ use vaquita_plan::node::{AccessPath, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
-pub use key::encode_as as encode_join_value;
-pub use key_table::KeyTable;
+pub(crate) use key::encode_as as encode_join_value;
+pub(crate) use key_table::KeyTable;
 pub use limit::bounds as limit_bounds;
 pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
