@@ -33,7 +33,7 @@ class Page:
             [chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars", "--ignore-certificate-errors",
              "--remote-debugging-port=0", f"--user-data-dir={self.profile.name}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )
         told = f"{self.profile.name}/DevToolsActivePort"
         wait_for("Chromium", lambda: os.path.exists(told) and open(told).read().count("\n"))
@@ -48,7 +48,20 @@ class Page:
         self.socket.close()
         self.process.terminate()
         self.process.wait(30)
+        # The browser's other processes end after it, and write to the profile until then.
+        wait_for("the end of Chromium", self.has_ended)
         self.profile.cleanup()
+
+    def has_ended(self):
+        """No process of its session runs; those that nobody has waited for do not count."""
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                fields = open(f"/proc/{name}/stat").read().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[3]) == self.process.pid and fields[0] not in "ZX":
+                return False
+        return True
 
     def send(self, method, **parameters):
         self.last_id += 1
