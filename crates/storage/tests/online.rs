@@ -328,9 +328,11 @@ fn a_build_is_no_victim_of_a_deadlock_of_others() {
     let context = context();
     let table = server.catalog.table("db", "t").unwrap().unwrap();
     // Without locks of the table, which the ALTER would wait for.
-    let [mut first, mut second] = [50, 90].map(|row| {
+    let [mut first, mut second] = [50, 90].map(|id| {
         let mut txn = begin(&server, Isolation::ReadCommitted);
-        locked(&table, &mut txn, row).unwrap().unwrap();
+        let (key, old) = locked(&table, &mut txn, id).unwrap().unwrap();
+        let written = table.update(&mut txn, &key, &old, &row(id, 1), POLICY, &mut Buffers::default()).unwrap();
+        assert_eq!(written, Written::Done);
         txn
     });
     let wait_for_waits = |count: u64| {
