@@ -8,7 +8,7 @@ use vaquita_parser::Statement;
 use vaquita_parser::ast::{Instruction, Program};
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, ValueRange, View};
 use vaquita_plan::data_type::column_type;
-use vaquita_storage::{Interrupt, Isolation, KeyRange, SessionCatalog, Transaction, TxnOptions};
+use vaquita_storage::{KeyRange, SessionCatalog, Transaction, TxnOptions};
 use vaquita_types::schema::{ObjectKind, StoredObject, TableDef, TableRef};
 use vaquita_types::{Error, Result, Value};
 
@@ -53,13 +53,7 @@ impl<'a> PlanCatalog<'a> {
 
     /// Reads what is committed.
     fn reader(&self) -> Transaction {
-        self.catalog.store().begin(TxnOptions {
-            isolation: Isolation::ReadCommitted,
-            autocommit: true,
-            read_only: true,
-            snapshot_isolation: false,
-            interrupt: Arc::new(Interrupt::new(0)),
-        })
+        self.catalog.store().begin(TxnOptions { autocommit: true, read_only: true, ..TxnOptions::default() })
     }
 
     pub fn within(catalog: &'a SessionCatalog, txn: &'a RefCell<Transaction>) -> PlanCatalog<'a> {

@@ -39,7 +39,7 @@ pub mod views;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
-use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction, TxnOptions};
+use vaquita_storage::{DdlContext, SessionCatalog, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_ILLEGAL_HA, ER_NO_DB_ERROR, ER_NO_SUCH_DB,
@@ -203,13 +203,7 @@ impl<'a> Ddl<'a> {
 
     /// A transaction of its own, for what goes with a statement.
     fn transaction(&self) -> Transaction {
-        self.catalog.store().begin(TxnOptions {
-            isolation: Isolation::ReadCommitted,
-            autocommit: false,
-            read_only: false,
-            snapshot_isolation: false,
-            interrupt: self.context.interrupt.clone(),
-        })
+        self.catalog.store().begin(TxnOptions { interrupt: self.context.interrupt.clone(), ..TxnOptions::default() })
     }
 
     /// The charset of the client's literals, which expressions kept as text name.

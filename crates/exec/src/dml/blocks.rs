@@ -242,6 +242,9 @@ impl Insert<'_> {
     /// Writes the rows of a block and empties it.
     pub(crate) fn write_block(&mut self, block: &mut Block) -> Result<()> {
         let count = block.len();
+        if count == 0 {
+            return Ok(());
+        }
         if count > SHORT_ROWS && self.change.rows.insert_all(&block.rows, &block.log)? {
             self.change.note_numbers(block.number, count as u64)?;
             self.note_written(count as u64);

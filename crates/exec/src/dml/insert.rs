@@ -228,10 +228,13 @@ impl<'a> Insert<'a> {
         let last = values.rows.len() - 1;
         for (n, cells) in values.rows.rows().enumerate() {
             self.statement.interrupt.check()?;
-            let mut added = Added::NotPlain;
-            if n < last && !turnout.is_bad() && self.plain_literal(values, cells, plain, &mut row) {
-                added = plain.add(&mut row, &mut block);
+            if n == last || turnout.is_bad() {
+                self.write_block(&mut block)?;
+                self.literal(values, cells)?;
+                continue;
             }
+            let is_plain = self.plain_literal(values, cells, plain, &mut row);
+            let added = if is_plain { plain.add(&mut row, &mut block) } else { Added::NotPlain };
             if added != Added::Done || block.is_full() {
                 turnout.note(&block);
                 self.write_block(&mut block)?;

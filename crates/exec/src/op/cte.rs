@@ -16,12 +16,13 @@ use vaquita_plan::text;
 use vaquita_types::errno::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
+use super::kept_scan::KeptScan;
 use super::key_table::KeyTable;
 use super::limit::bounds;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::{KeptPlace, KeptRows, Round};
+use crate::context::{KeptRows, Round};
 
 pub struct RecursiveCte<'p> {
     id: usize,
@@ -37,8 +38,7 @@ pub struct RecursiveCte<'p> {
     rows_max: u64,
     /// All rounds' rows, once they have been made.
     rows: Option<Rc<RefCell<KeptRows>>>,
-    at: usize,
-    place: KeptPlace,
+    scan: KeptScan,
     pulse: Pulse,
 }
 
@@ -70,8 +70,7 @@ impl<'p> RecursiveCte<'p> {
             skip: 0,
             rows_max: u64::MAX,
             rows: None,
-            at: 0,
-            place: KeptPlace::default(),
+            scan: KeptScan::default(),
             pulse: Pulse::default(),
         }
     }
@@ -174,30 +173,19 @@ fn convert(value: &mut Value, ty: &ColumnType, column: &OutputColumn, row: usize
 
 impl Operator for RecursiveCte<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.at = 0;
         if self.rows.is_none() {
             let made = self.run(frame);
             frame.statement.cte_rows.borrow_mut().remove(&self.id);
             self.rows = Some(made?);
         }
+        self.scan.go_to(usize::try_from(self.skip).unwrap_or(usize::MAX));
         Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(rows) = &self.rows else { return Ok(false) };
         let rows = rows.borrow();
-        if self.at == 0 {
-            self.at = usize::try_from(self.skip).unwrap_or(usize::MAX);
-        }
-        while self.at < rows.len() {
-            rows.restore(self.at, &mut self.place, frame, self.slots)?;
-            self.at += 1;
-            self.pulse.beat(frame)?;
-            if frame.all_true(self.filter)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.scan.next(&rows, rows.len(), (self.slots, self.filter), frame)
     }
 }
 
@@ -207,21 +195,20 @@ pub struct CteRows<'p> {
     slots: &'p [Slot],
     filter: &'p [Expr],
     round: Option<Round>,
-    at: usize,
-    place: KeptPlace,
+    scan: KeptScan,
 }
 
 impl<'p> CteRows<'p> {
     pub fn new(id: usize, slots: &'p [Slot], filter: &'p [Expr]) -> CteRows<'p> {
-        CteRows { id, slots, filter, round: None, at: 0, place: KeptPlace::default() }
+        CteRows { id, slots, filter, round: None, scan: KeptScan::default() }
     }
 }
 
 impl Operator for CteRows<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.round = frame.statement.cte_rows.borrow().get(&self.id).cloned();
-        self.at = 0;
-        self.place = KeptPlace::default();
+        self.scan = KeptScan::default();
+        self.scan.go_to(self.round.as_ref().map_or(0, |round| round.numbers.start));
         Ok(())
     }
 
@@ -229,13 +216,6 @@ impl Operator for CteRows<'_> {
         let Some(round) = &self.round else {
             return Err(Error::internal("rows of a common table expression that is not running"));
         };
-        while self.at < round.numbers.len() {
-            round.rows.borrow().restore(round.numbers.start + self.at, &mut self.place, frame, self.slots)?;
-            self.at += 1;
-            if frame.all_true(self.filter)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.scan.next(&round.rows.borrow(), round.numbers.end, (self.slots, self.filter), frame)
     }
 }

@@ -153,6 +153,7 @@ impl<'p> HashJoin<'p> {
         for (n, first) in self.first.iter().enumerate() {
             let mut row = *first;
             while row != NO_ROW {
+                statement.interrupt.check_in_turn()?;
                 overflow.add_row(self.table.key(n), self.rows.row(row as usize))?;
                 row = self.after.get(row as usize).copied().unwrap_or(NO_ROW);
             }

@@ -29,6 +29,7 @@ mod gather;
 mod hash_join;
 mod join;
 mod json_table;
+mod kept_scan;
 mod key;
 mod key_table;
 mod limit;
@@ -39,7 +40,6 @@ mod partitioned;
 mod row_filter;
 mod scan;
 mod set_op;
-mod shared;
 mod slots;
 mod sort;
 mod sort_distinct;
@@ -59,6 +59,7 @@ pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
 
 use crate::context::{Execution, Frame, Measures};
+use derived::Keep;
 
 pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
@@ -154,11 +155,13 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             None => Box::new(scan::TableScan::new(scan)),
             Some(partitions) => Box::new(partitioned::PartitionedScan::new(scan, partitions)),
         },
-        Node::Derived { plan, slots, filter, shared: Some(shared), .. } if shared.is_shared() => {
-            Box::new(shared::Shared::new(shared.id, plan, slots, filter, builder))
-        }
-        Node::Derived { plan, slots, filter, correlated, .. } => {
-            Box::new(derived::Derived::new(plan, slots, filter, builder.again && !*correlated, builder))
+        Node::Derived { plan, slots, filter, correlated, shared } => {
+            let keep = match shared {
+                Some(shared) if shared.is_shared() => Keep::Statement(shared.id),
+                _ if builder.again && !*correlated => Keep::Operator,
+                _ => Keep::Nobody,
+            };
+            Box::new(derived::Derived::new(plan, slots, filter, keep, builder))
         }
         Node::Filter { input, predicate } => Box::new(Filter { input: builder.build(input), predicate }),
         Node::NestedLoop { kind, outer, inner, on, inner_slots } => {

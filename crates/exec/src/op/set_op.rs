@@ -128,6 +128,7 @@ impl<'p> SetOp<'p> {
     fn spill(&mut self, inputs: usize, statement: &Execution<'_>) -> Result<()> {
         let mut spilled = Spilled::new((self.op, self.all), inputs, self.slots, statement)?;
         for (n, count) in self.counts.drain(..).enumerate() {
+            statement.interrupt.check_in_turn()?;
             self.key.clear();
             self.key.extend_from_slice(self.table.key(n));
             spilled.count(1, &mut self.key, count)?;

@@ -175,6 +175,7 @@ impl<'p> Filler<'p> {
     ) -> Result<Overflow> {
         let mut overflow = Overflow::new(self.saved.to_vec(), frame.statement)?;
         for (row, key) in numbers {
+            frame.statement.interrupt.check_in_turn()?;
             overflow.add_row(key, rows.row(row as usize))?;
         }
         rows.clear(frame.statement);

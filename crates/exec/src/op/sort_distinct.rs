@@ -57,6 +57,7 @@ impl SortDistinct<'_> {
     fn overflow(&mut self, frame: &Frame<'_>) -> Result<()> {
         let mut overflow = Overflow::new(self.saved.to_vec(), frame.statement)?;
         for n in 0..self.rows.len() {
+            frame.statement.interrupt.check_in_turn()?;
             overflow.add_row(self.seen.key(n), self.rows.row(n))?;
         }
         self.rows.clear(frame.statement);

@@ -136,6 +136,14 @@ fn a_failed_load_reads_the_client_out() {
     assert_eq!(client.query("SELECT COUNT(*), MAX(a) FROM t").rows(), [["199999", "199998"]]);
 }
 
+/// What was seen in two ways; where it differs, that place is shown.
+fn assert_alike(one: &str, other: &str, of: &str) {
+    let differs = one.chars().zip(other.chars()).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(0).saturating_sub(200);
+    let shown = |seen: &str| seen.chars().skip(at).take(400).collect::<String>();
+    assert!(one == other, "{of}:\n{}\n{}", shown(one), shown(other));
+}
+
 /// Lines that are converted in chunks leave what lines leave that go one by one, which a format with quotes makes them do: rows, counts,
 /// warnings, errors, numbers of AUTO_INCREMENT.
 #[test]
@@ -205,10 +213,7 @@ fn chunks_answer_as_single_rows_do() {
                 client.query("DROP TABLE t");
                 found.push(seen.join("\n"));
             }
-            let differs = found[0].chars().zip(found[1].chars()).position(|(a, b)| a != b);
-            let at = differs.unwrap_or(0).saturating_sub(200);
-            let shown = |seen: &str| seen.chars().skip(at).take(400).collect::<String>();
-            assert!(found[0] == found[1], "file {n}, {kind}, {mode}:\n{}\n{}", shown(&found[0]), shown(&found[1]));
+            assert_alike(&found[0], &found[1], &format!("file {n}, {kind}, {mode}"));
         }
     }
 }
@@ -262,10 +267,7 @@ fn an_insert_in_blocks_answers_as_one_of_single_rows() {
                 client.query("DROP TABLE t");
                 found.push(seen.join("\n"));
             }
-            let differs = found[0].chars().zip(found[1].chars()).position(|(a, b)| a != b);
-            let at = differs.unwrap_or(0).saturating_sub(200);
-            let shown = |seen: &str| seen.chars().skip(at).take(400).collect::<String>();
-            assert!(found[0] == found[1], "rows {n}, {verb} {end}, {mode}:\n{}\n{}", shown(&found[0]), shown(&found[1]));
+            assert_alike(&found[0], &found[1], &format!("rows {n}, {verb} {end}, {mode}"));
         }
     }
 }

@@ -473,5 +473,5 @@ fn internal_transaction(store: &Arc<Store>, interrupt: Arc<Interrupt>) -> Transa
 }
 
 fn internal_transaction_at(store: &Arc<Store>, isolation: Isolation, interrupt: Arc<Interrupt>) -> Transaction {
-    store.begin(TxnOptions { isolation, autocommit: false, read_only: false, snapshot_isolation: false, interrupt })
+    store.begin(TxnOptions { isolation, interrupt, ..TxnOptions::default() })
 }

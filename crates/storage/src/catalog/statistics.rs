@@ -19,6 +19,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::{IndexDef, IndexId};
 
 use super::table::Table;
+use crate::encoding::KeyRange;
 use crate::encoding::catalog::primitives::{Reader, Writer};
 use crate::encoding::key::{Entry, IndexCodec};
 use crate::encoding::row::RowView;
@@ -161,6 +162,25 @@ fn counted(table: &Table) -> impl Iterator<Item = &IndexCodec> {
     table.codec.indexes().iter().filter(|index| index.full_text().is_none())
 }
 
+/// Up to so many entries a sample has all, and of more so many from each of so many places.
+struct Density {
+    whole: u64,
+    places: u64,
+    of_place: usize,
+}
+
+/// The places of a sample, and how many entries are read at each.
+fn sampled(all: KeyRange, entries: u64, density: Density, store: &Store) -> Result<(Vec<KeyRange>, usize)> {
+    if entries <= density.whole {
+        return Ok((vec![all], usize::MAX));
+    }
+    let pieces = store.split(&all, store.range_bytes(&all)? / density.places)?;
+    // Where RocksDB cannot tell sizes apart, one long piece has to do.
+    let of_place = if pieces.len() < 2 { density.whole as usize } else { density.of_place };
+    let step = pieces.len().div_ceil(density.places as usize);
+    Ok((pieces.into_iter().step_by(step).collect(), of_place))
+}
+
 /// Gives rows of a table of `rows` rows: of a small one all, else some from places all over it. A partitioned table gives none.
 pub(crate) fn sample_rows(
     table: &Table,
@@ -172,16 +192,8 @@ pub(crate) fn sample_rows(
     if table.def.partitioning.is_some() {
         return Ok(());
     }
-    let all = table.codec.clustered().all();
-    let (places, rows_max) = match rows {
-        0..=WHOLE_ROWS_MAX => (vec![all], usize::MAX),
-        _ => {
-            let pieces = store.split(&all, store.range_bytes(&all)? / ROW_PLACES)?;
-            let rows_max = if pieces.len() < 2 { WHOLE_ROWS_MAX as usize } else { PLACE_ROWS };
-            let step = pieces.len().div_ceil(ROW_PLACES as usize);
-            (pieces.into_iter().step_by(step).collect(), rows_max)
-        }
-    };
+    let density = Density { whole: WHOLE_ROWS_MAX, places: ROW_PLACES, of_place: PLACE_ROWS };
+    let (places, rows_max) = sampled(table.codec.clustered().all(), rows, density, store)?;
     let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
     for place in places {
         let mut cursor = txn.scan(place, Direction::Forward, options)?;
@@ -198,17 +210,8 @@ pub(crate) fn sample_rows(
 }
 
 fn sample_index(index: &IndexCodec, rows: u64, store: &Store, txn: &Transaction) -> Result<IndexStatistics> {
-    let all = index.all();
-    let (places, entries_max) = match rows {
-        0..=WHOLE_ENTRIES_MAX => (vec![all], usize::MAX),
-        _ => {
-            let pieces = store.split(&all, store.range_bytes(&all)? / PLACES)?;
-            // Where RocksDB cannot tell sizes apart, one long piece has to do.
-            let entries_max = if pieces.len() < 2 { WHOLE_ENTRIES_MAX as usize } else { PLACE_ENTRIES };
-            let step = pieces.len().div_ceil(PLACES as usize);
-            (pieces.into_iter().step_by(step).collect(), entries_max)
-        }
-    };
+    let density = Density { whole: WHOLE_ENTRIES_MAX, places: PLACES, of_place: PLACE_ENTRIES };
+    let (places, entries_max) = sampled(index.all(), rows, density, store)?;
     let parts = index.parts().len();
     // Of neighbours in the sample, how many differ in their first parts; and how many values were met at all.
     let (mut differ, mut met, mut neighbours) = (vec![0u64; parts], vec![0u64; parts], 0u64);

@@ -132,6 +132,7 @@ impl<'p> Window<'p> {
         };
         let mut row = Vec::new();
         for n in 0..self.rows.len() {
+            statement.interrupt.check_in_turn()?;
             row.clear();
             row.extend(self.rows.row_mut(n).iter_mut().chain(self.args.row_mut(n)).map(std::mem::take));
             for spec in &self.specs {
