@@ -19,6 +19,56 @@ pub struct KeptRows {
     bytes: Vec<u8>,
 }
 
+/// The rows of a derived table, for all that read them, and how their readers find some of them.
+pub struct SharedRows {
+    pub rows: KeptRows,
+    lookups: RefCell<Vec<(usize, Lookup)>>,
+}
+
+/// How the readers of one place find rows. It is made when they come again.
+#[derive(Clone)]
+enum Lookup {
+    Wanted,
+    Made(Option<Rc<dyn RowsByKey>>),
+}
+
+/// Rows in chains of those that have equal keys.
+pub trait RowsByKey {
+    fn first(&self, key: &[u8]) -> Option<usize>;
+    /// The row after row `n` in its chain.
+    fn after(&self, n: usize) -> Option<usize>;
+}
+
+impl SharedRows {
+    pub fn new(rows: KeptRows) -> SharedRows {
+        SharedRows { rows, lookups: RefCell::default() }
+    }
+
+    /// What `make` has made for the readers of `place`; none for the first of them, who may be the only one.
+    pub fn lookup(
+        &self,
+        place: usize,
+        make: impl FnOnce(&KeptRows) -> Result<Option<Rc<dyn RowsByKey>>>,
+    ) -> Result<Option<Rc<dyn RowsByKey>>> {
+        let known = self.lookups.borrow().iter().find(|(of, _)| *of == place).map(|(_, lookup)| lookup.clone());
+        match known {
+            Some(Lookup::Made(lookup)) => Ok(lookup),
+            Some(Lookup::Wanted) => {
+                let made = make(&self.rows)?;
+                let mut lookups = self.lookups.borrow_mut();
+                if let Some((_, lookup)) = lookups.iter_mut().find(|(of, _)| *of == place) {
+                    *lookup = Lookup::Made(made.clone());
+                }
+                Ok(made)
+            }
+            None => {
+                self.lookups.borrow_mut().push((place, Lookup::Wanted));
+                Ok(None)
+            }
+        }
+    }
+}
+
 /// Where a reader is, which reads all columns or some. It is used with the rows that it was made for.
 #[derive(Default)]
 pub struct KeptPlace {

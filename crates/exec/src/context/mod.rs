@@ -47,7 +47,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
-pub(crate) use kept_rows::{KeptPlace, KeptRows, Round};
+pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, RowsByKey, SharedRows};
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub(crate) use measures::Counter;
@@ -154,8 +154,8 @@ pub struct Execution<'a> {
     pub(crate) judged_row: RefCell<Option<(Vec<u8>, Vec<u8>)>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
     pub(crate) cte_rows: RefCell<HashMap<usize, Round>>,
-    /// Rows of common table expressions that several places read, by id.
-    pub(crate) shared_rows: RefCell<HashMap<usize, Rc<KeptRows>>>,
+    /// Rows of derived tables and common table expressions that several places read, or one for each row outside, by id.
+    pub(crate) shared_rows: RefCell<HashMap<usize, Rc<SharedRows>>>,
     /// What stays until the statement ends, of `memory_bytes`.
     pub(crate) lasting_bytes: Cell<usize>,
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.

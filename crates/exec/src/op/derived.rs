@@ -2,8 +2,10 @@
 //!
 //! The rows stream through if they are read once. Under the inner side of a join, where the node is opened for each outer row, they are kept from
 //! the first time on, in memory or on disk, unless the query depends on the outer row. Rows of a common table expression that is named
-//! more than once are kept until the statement ends, also for subqueries that are run again for each row: two names are two copies of one
-//! plan, and whichever is read first makes the rows of both.
+//! more than once are kept until the statement ends: two names are two copies of one plan, and whichever is read first makes the rows of both.
+//! So are those of a derived table in a subquery that is run again for each row. Whoever reads kept rows again and again under an equality looks them up (`lookup`).
+
+mod lookup;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,10 +14,11 @@ use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::QueryPlan;
 use vaquita_types::{Result, Value};
 
+use self::lookup::{Equality, Lookup, equalities, wanted};
 use super::kept_scan::KeptScan;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse, give};
-use crate::context::KeptRows;
+use crate::context::{KeptRows, RowsByKey, SharedRows};
 
 /// For whom rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,13 @@ pub struct Derived<'p> {
     filter: &'p [Expr],
     keep: Keep,
     opened: bool,
-    kept: Option<Rc<KeptRows>>,
+    kept: Option<Rc<SharedRows>>,
+    /// What the filter says equals something outside of the rows, if rows are kept.
+    equalities: Vec<Equality<'p>>,
+    lookup: Option<Rc<dyn RowsByKey>>,
+    /// The next row of those that were looked up.
+    candidate: Option<usize>,
+    key: Vec<u8>,
     scan: KeptScan,
     row: Vec<Value>,
     pulse: Pulse,
@@ -48,25 +57,29 @@ impl<'p> Derived<'p> {
             keep,
             opened: false,
             kept: None,
+            equalities: if keep == Keep::Nobody { Vec::new() } else { equalities(filter, slots) },
+            lookup: None,
+            candidate: None,
+            key: Vec::new(),
             scan: KeptScan::default(),
             row: Vec::new(),
             pulse: Pulse::default(),
         }
     }
 
-    fn rows(&mut self, frame: &Frame<'_>) -> Result<Rc<KeptRows>> {
+    fn rows(&mut self, frame: &Frame<'_>) -> Result<Rc<SharedRows>> {
         let statement = frame.statement;
         let Keep::Statement(id) = self.keep else { return self.read_all(frame) };
         if let Some(shared) = statement.shared_rows.borrow().get(&id) {
             return Ok(Rc::clone(shared));
         }
         let rows = self.read_all(frame)?;
-        statement.keeps_until_end(rows.kept_bytes());
+        statement.keeps_until_end(rows.rows.kept_bytes());
         statement.shared_rows.borrow_mut().insert(id, Rc::clone(&rows));
         Ok(rows)
     }
 
-    fn read_all(&mut self, frame: &Frame<'_>) -> Result<Rc<KeptRows>> {
+    fn read_all(&mut self, frame: &Frame<'_>) -> Result<Rc<SharedRows>> {
         let mut rows = KeptRows::new(self.source.plan.output.len());
         let cx = frame.cx();
         self.source.open(frame.statement, Some(&cx))?;
@@ -75,7 +88,26 @@ impl<'p> Derived<'p> {
             self.pulse.beat(frame)?;
             rows.push(&mut self.row, frame.statement)?;
         }
-        Ok(Rc::new(rows))
+        Ok(Rc::new(SharedRows::new(rows)))
+    }
+
+    /// Finds the first of the rows that equal what the filter compares them with.
+    fn look_up(&mut self, kept: &SharedRows, frame: &Frame<'_>) -> Result<()> {
+        let (by, pulse, lasts) = (&self.equalities, &mut self.pulse, matches!(self.keep, Keep::Statement(_)));
+        // The filter of a place is where its plan has it.
+        let place = self.filter.as_ptr().addr();
+        self.lookup = kept.lookup(place, |rows| {
+            let Some(made) = Lookup::of(rows, by, pulse, frame)? else { return Ok(None) };
+            if lasts {
+                frame.statement.keeps_until_end(made.kept_bytes());
+            }
+            Ok(Some(Rc::new(made)))
+        })?;
+        if let Some(lookup) = &self.lookup {
+            let is_wanted = wanted(&self.equalities, &frame.cx(), &mut self.key)?;
+            self.candidate = if is_wanted { lookup.first(&self.key) } else { None };
+        }
+        Ok(())
     }
 }
 
@@ -89,14 +121,29 @@ impl Operator for Derived<'_> {
             return self.source.open(frame.statement, Some(&frame.cx()));
         }
         self.scan.go_to(0);
-        if self.kept.is_none() {
-            self.kept = Some(self.rows(frame)?);
+        let kept = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.rows(frame)?,
+        };
+        if !self.equalities.is_empty() {
+            self.look_up(&kept, frame)?;
         }
+        self.kept = Some(kept);
         Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        if let Some(rows) = &self.kept {
+        if let (Some(kept), Some(lookup)) = (&self.kept, &self.lookup) {
+            while let Some(row) = self.candidate {
+                self.candidate = lookup.after(row);
+                self.scan.go_to(row);
+                if self.scan.next(&kept.rows, row + 1, (self.slots, self.filter), frame)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        if let Some(SharedRows { rows, .. }) = self.kept.as_deref() {
             return self.scan.next(rows, rows.len(), (self.slots, self.filter), frame);
         }
         loop {

@@ -44,6 +44,10 @@ pub struct HashJoin<'p> {
     candidate: u32,
     probing: bool,
     matched: bool,
+    /// A probe row is in its slots that has not been looked up.
+    waiting: bool,
+    /// The probe side has no row.
+    is_empty: bool,
     /// Both sides, if the table has no room.
     spilled: Option<Box<Spilled>>,
     key: Vec<u8>,
@@ -88,6 +92,8 @@ impl<'p> HashJoin<'p> {
             candidate: NO_ROW,
             probing: false,
             matched: false,
+            waiting: false,
+            is_empty: false,
             spilled: None,
             key: Vec::new(),
             pulse: Pulse::default(),
@@ -162,6 +168,11 @@ impl<'p> HashJoin<'p> {
         Ok(overflow)
     }
 
+    /// Puts the next probe row into its slots.
+    fn next_probe(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if std::mem::take(&mut self.waiting) { Ok(true) } else { self.probe.next(frame) }
+    }
+
     /// Moves to the next match of the probe row.
     fn next_match(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         while self.candidate != NO_ROW {
@@ -188,13 +199,26 @@ impl<'p> HashJoin<'p> {
 
 impl Operator for HashJoin<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        (self.probing, self.waiting, self.is_empty) = (false, false, false);
         if !self.built || !self.keeps_table {
+            // The probe side is read in any case, and in a semijoin it is most often what has few rows: without any the build side is not read.
+            let probe_first = self.kind != JoinKind::Inner;
+            if probe_first {
+                self.probe.open(frame)?;
+                self.waiting = self.probe.next(frame)?;
+                self.is_empty = !self.waiting;
+                if self.is_empty {
+                    return Ok(());
+                }
+            }
             self.fill_table(frame)?;
             self.built = true;
+            if probe_first {
+                return Ok(());
+            }
         } else if let Some(spilled) = self.spilled.take() {
             self.spilled = Some(Box::new(spilled.restart(&filled_slots(self.probe_node), frame.statement)?));
         }
-        self.probing = false;
         if self.spilled.is_some() {
             return self.probe.open(frame);
         }
@@ -206,6 +230,9 @@ impl Operator for HashJoin<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.is_empty {
+            return Ok(false);
+        }
         if let Some(mut spilled) = self.spilled.take() {
             let found = self.next_spilled(&mut spilled, frame);
             self.spilled = Some(spilled);
@@ -226,7 +253,7 @@ impl Operator for HashJoin<'_> {
                     return Ok(true);
                 }
             }
-            if !self.probe.next(frame)? {
+            if !self.next_probe(frame)? {
                 return Ok(false);
             }
             self.pulse.beat(frame)?;

@@ -81,6 +81,24 @@ pub fn encode_sort(keys: &[SortKey], cx: &EvalCx<'_>, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
+/// Values of both types are compared as what they are: none is converted, with the warnings of that.
+pub fn are_alike(a: &ColumnType, b: &ColumnType, rule: CompareAs) -> bool {
+    let both = |is: fn(&ColumnType) -> bool| is(a) && is(b);
+    match rule {
+        CompareAs::Int => both(ColumnType::is_integer),
+        CompareAs::Decimal => both(|ty| ty.is_integer() || ty.kind == TypeKind::Decimal),
+        CompareAs::Double => {
+            both(|ty| ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double))
+        }
+        CompareAs::Text(_) => both(|ty| ty.is_bytes() && ty.kind != TypeKind::Geometry),
+        CompareAs::DateTime | CompareAs::Date => {
+            both(|ty| matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp))
+        }
+        CompareAs::Time => both(|ty| ty.kind == TypeKind::Time),
+        CompareAs::Json | CompareAs::Row | CompareAs::DoubleFixed(_) => false,
+    }
+}
+
 /// The keys of one side of an equality join (`others` are those of the other side); false if a key is NULL or no value of its kind and so equals nothing.
 pub fn encode_join(exprs: &[Expr], others: &[Expr], rules: &[CompareAs], cx: &EvalCx<'_>, out: &mut Vec<u8>) -> Result<bool> {
     for ((expr, other), rule) in exprs.iter().zip(others).zip(rules) {

@@ -52,7 +52,7 @@ use vaquita_plan::node::{AccessPath, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
-pub(crate) use key::encode_as as encode_join_value;
+pub(crate) use key::{are_alike, encode_as as encode_join_value};
 pub(crate) use key_table::KeyTable;
 pub use limit::bounds as limit_bounds;
 pub use scan::{TableScan, scan_ranges};

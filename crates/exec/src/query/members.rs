@@ -8,11 +8,11 @@ use std::borrow::{Borrow, Cow};
 use vaquita_plan::env::{Env, EvalCx, RowsOfSubquery};
 use vaquita_plan::eval::compare;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Result, Value};
 
 use super::Memory;
 use crate::context::{Execution, Rows};
-use crate::op::{Builder, KeyTable, SubPlan, encode_join_value};
+use crate::op::{Builder, KeyTable, SubPlan, are_alike, encode_join_value};
 
 const INTERRUPT_ROWS: u64 = 1 << 10;
 
@@ -127,24 +127,6 @@ impl Members {
             }
         }
         Ok(false)
-    }
-}
-
-/// Values of both types are compared as what they are.
-fn are_alike(a: &ColumnType, b: &ColumnType, rule: CompareAs) -> bool {
-    let both = |is: fn(&ColumnType) -> bool| is(a) && is(b);
-    match rule {
-        CompareAs::Int => both(ColumnType::is_integer),
-        CompareAs::Decimal => both(|ty| ty.is_integer() || ty.kind == TypeKind::Decimal),
-        CompareAs::Double => {
-            both(|ty| ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double))
-        }
-        CompareAs::Text(_) => both(|ty| ty.is_bytes() && ty.kind != TypeKind::Geometry),
-        CompareAs::DateTime | CompareAs::Date => {
-            both(|ty| matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp))
-        }
-        CompareAs::Time => both(|ty| ty.kind == TypeKind::Time),
-        CompareAs::Json | CompareAs::Row | CompareAs::DoubleFixed(_) => false,
     }
 }
 

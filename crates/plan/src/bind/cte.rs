@@ -12,12 +12,12 @@ use vaquita_parser as ast;
 use vaquita_types::limits::CTE_EXPANSIONS_MAX;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::from::{FromPart, is_mergeable};
+use super::from::FromPart;
 use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{Inner, Logical, Query};
-use crate::node::SharedCte;
+use crate::node::SharedQuery;
 use crate::text::without_hex;
 use crate::typing;
 
@@ -29,7 +29,7 @@ pub struct CteDef {
     recursive: bool,
     /// Something has referred to it.
     used: Cell<bool>,
-    shared: Arc<SharedCte>,
+    shared: Arc<SharedQuery>,
     /// Index of the scope that WITH made; names inside resolve from here outwards.
     scope: usize,
 }
@@ -58,7 +58,7 @@ impl Binder<'_> {
                 query: Arc::clone(&cte.query),
                 recursive,
                 used: Cell::new(false),
-                shared: Arc::new(SharedCte::new(self.new_id())),
+                shared: self.new_shared(),
                 scope,
             };
             self.scopes.push(Scope { frame, cte: Some(Rc::new(def)), ..Scope::default() });
@@ -105,9 +105,9 @@ impl Binder<'_> {
 
     fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
         let working = self.working_references.len();
-        let (query, outermost) = self.nested_query(&def.query)?;
+        let (mut query, outermost) = self.nested_query(&def.query)?;
         let is_same_everywhere = outermost >= level && self.working_references.len() == working;
-        if self.merges_derived() && is_mergeable(&query) {
+        if self.merges_derived(&mut query) {
             return self.merged(query, alias, &def.columns);
         }
         let part = self.materialized(query, outermost < level, false, alias, &def.columns)?;

@@ -10,12 +10,13 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, errno};
 
+use super::merging::{is_mergeable, is_steady, make_optional};
 use super::partition::{bind_partitions, select_partitions};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Named, Relation, Source};
-use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::expr::{CompareOp, Expr};
 use crate::logical::{Inner, Logical, Query, merge};
-use crate::node::{ColumnOrigin, JoinKind, OutputColumn};
+use crate::node::{ColumnOrigin, JoinKind};
 use crate::partition::ScanPartitions;
 use crate::text::without_hex;
 use crate::typing;
@@ -324,16 +325,21 @@ impl Binder<'_> {
         let reading = std::mem::replace(&mut self.reading_derived, true);
         let bound = self.nested_query(query);
         self.reading_derived = reading;
-        let (query, outermost) = bound?;
-        if !lateral && self.merges_derived() && is_mergeable(&query) {
+        let (mut query, outermost) = bound?;
+        if !lateral && self.merges_derived(&mut query) {
             return self.merged(query, alias, names);
         }
         self.materialized(query, outermost < level, lateral, alias, names)
     }
 
-    /// Derived tables may be merged. In a view that is changed they may not: their rows are no table's.
-    pub(super) fn merges_derived(&self) -> bool {
-        self.targets.is_empty() && (self.views.is_empty() || !self.changing)
+    /// A derived table's or CTE's query may stand in this block, and its columns are then what they are here. In a view that is changed it may
+    /// not: its rows are no table's. What has another value each time it is computed is kept, so that all who name it see one.
+    pub(super) fn merges_derived(&self, query: &mut Query) -> bool {
+        self.targets.is_empty()
+            && (self.views.is_empty() || !self.changing)
+            && is_mergeable(query, false)
+            && is_steady(query)
+            && (self.optional_sides == 0 || make_optional(query))
     }
 
     /// A relation whose rows come from a query of its own.
@@ -346,7 +352,12 @@ impl Binder<'_> {
         names: &[String],
     ) -> Result<FromPart> {
         let columns = self.output_relation(&query, alias, names)?;
-        let source = Source::Derived { query: Inner::new(query), correlated, lateral, shared: None };
+        let shared = (!correlated && !lateral).then(|| {
+            let shared = self.new_shared();
+            shared.add_use();
+            shared
+        });
+        let source = Source::Derived { query: Inner::new(query), correlated, lateral, shared };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))
@@ -419,17 +430,6 @@ fn derived_origin(origin: Option<ColumnOrigin>, alias: &str, name: &str) -> Opti
         Some(origin) => ColumnOrigin { table: alias.to_string(), ..origin },
         None => ColumnOrigin { table: alias.to_string(), org_name: name.to_string(), ..ColumnOrigin::default() },
     })
-}
-
-/// The query is nothing but columns of joined tables under a condition: merging it changes no result.
-pub(super) fn is_mergeable(query: &Query) -> bool {
-    let is_column = |column: &OutputColumn| matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let block = &query.block;
-    is_inner_join(&block.root)
-        && !block.straight
-        && !block.calc_found_rows
-        && query.output().iter().all(is_column)
-        && query.relations.iter().all(|relation| relation.lock.is_none())
 }
 
 /// The indexes that hints name are the table's, and USE is not beside FORCE, whatever they are for.

@@ -25,6 +25,7 @@ mod json_table;
 mod json_value;
 mod literal;
 mod load;
+mod merging;
 mod order;
 mod partition;
 mod place;
@@ -48,7 +49,7 @@ use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, FullTextMatch, Slot};
-use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SortKey};
+use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SharedQuery, SortKey};
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
@@ -219,6 +220,7 @@ pub(crate) struct Binder<'a> {
     /// Every table read so far, each once.
     pub tables: Vec<TableRef>,
     next_id: usize,
+    next_shared: usize,
     /// Tables that the statement changes: reading them in a subquery is error 1093 or 1443.
     targets: Vec<Target>,
     /// What the statement does to its targets, as errors call it.
@@ -288,6 +290,7 @@ impl<'a> Binder<'a> {
             scopes: Vec::new(),
             tables: Vec::new(),
             next_id: 0,
+            next_shared: 0,
             targets: Vec::new(),
             searches: Vec::new(),
             open_aggregates: Vec::new(),
@@ -351,6 +354,12 @@ impl<'a> Binder<'a> {
     pub fn new_id(&mut self) -> usize {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// For a derived table or a CTE.
+    pub fn new_shared(&mut self) -> Arc<SharedQuery> {
+        self.next_shared += 1;
+        Arc::new(SharedQuery::new(self.next_shared))
     }
 
     pub fn mode(&self, bit: u64) -> bool {

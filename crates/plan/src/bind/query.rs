@@ -49,7 +49,9 @@ impl Binder<'_> {
         self.nested(|b| {
             let scopes = b.scopes.len();
             b.push_frame();
+            let sides = std::mem::take(&mut b.optional_sides);
             let block = bind(b);
+            b.optional_sides = sides;
             b.scopes.truncate(scopes);
             let frame = b.pop_frame()?;
             Ok((Query::new(block?, frame.relations, frame.slot_owner, frame.subqueries, b.locking), frame.outermost))

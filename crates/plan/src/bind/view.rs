@@ -18,6 +18,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, SqlSecurity, TableDef, Tab
 use vaquita_types::{ColumnType, Error, Result, Value, errno, stack};
 
 use super::from::FromPart;
+use super::merging::{is_mergeable, make_optional, unordered};
 use super::scope::VisibleColumn;
 use super::update::table_key;
 use super::{Binder, Place, PlanContext, Relation, Source};
@@ -27,7 +28,6 @@ use crate::func::json_warning;
 use crate::logical::{Logical, Query, UsedView};
 use crate::node::OutputColumn;
 use crate::uses::{ViewRights, Whose};
-use crate::visit;
 
 /// What CREATE VIEW keeps of a query.
 pub struct DefinedView {
@@ -56,7 +56,7 @@ pub fn define_view(
     let cx = PlanContext { names: Some(&log), ..*cx };
     let mut binder = Binder::new(&cx);
     let bound = binder.query(query)?;
-    let merges = is_mergeable(&bound, false, false);
+    let merges = is_mergeable(&bound, false);
     let is_updatable = is_called_updatable(&bound);
     let warnings = binder.take_early().iter().filter_map(json_warning).collect();
     Ok(DefinedView {
@@ -234,16 +234,15 @@ impl Binder<'_> {
             .map(|(n, column)| (names.get(n).unwrap_or(&column.name).as_str(), &column.expr.ty, column.expr.nullable));
         let def: TableRef = Arc::new(definition(&view, columns));
         self.uses()?.set_table(&def);
-        let optional = self.optional_sides > 0;
-        let may_merge = |changing| view.algorithm() != Some("TEMPTABLE") && is_mergeable(&query, optional, changing);
-        if let Some(found) = self.target_in_view.take().filter(|_| may_merge(true)) {
+        let may_merge = view.algorithm() != Some("TEMPTABLE");
+        if let Some(found) = self.target_in_view.take().filter(|_| may_merge && self.merges_here(&mut query, true)) {
             if self.views.is_empty() {
                 return Err(self.refuse_view_of_target(found, &object, alias));
             }
             self.target_in_view = Some(found);
         }
         self.target_in_view = self.target_in_view.or(target_before);
-        let merges = self.targets.is_empty() && may_merge(self.changing);
+        let merges = self.targets.is_empty() && may_merge && self.merges_here(&mut query, self.changing);
         let mut used = self.used_view(Arc::clone(&view), def.clone(), &mut query, merges);
         let first = self.frame().relations.len();
         let mut part = match merges {
@@ -265,6 +264,17 @@ impl Binder<'_> {
         of_view.merged = merged;
         of_view.whose = whose;
         Ok(part)
+    }
+
+    /// The view's query may stand in this block. Its columns are then what they are here.
+    fn merges_here(&self, query: &mut Query, changing: bool) -> bool {
+        let is_column = |column: &OutputColumn| matches!(column.expr.kind, ExprKind::Slot(_));
+        is_mergeable(query, changing)
+            && match (self.optional_sides > 0, changing) {
+                (false, _) => true,
+                (true, true) => query.output().iter().all(is_column),
+                (true, false) => make_optional(query),
+            }
     }
 
     /// Whose privileges count for what is bound here.
@@ -365,13 +375,11 @@ impl Binder<'_> {
         let inner = Whose::View(Arc::new(ViewRights { definer, database, name }));
         let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
         self.scopes.iter_mut().for_each(|s| s.hidden = true);
-        let sides = std::mem::take(&mut self.optional_sides);
         self.views.push(key);
         self.uses()?.set_whose(inner);
         let bound = self.query_of_view(&view.query);
         self.uses()?.set_whose(outer);
         self.views.pop();
-        self.optional_sides = sides;
         for (scope, was) in self.scopes.iter_mut().zip(hidden) {
             scope.hidden = was;
         }
@@ -440,37 +448,6 @@ fn column_of(name: &str, ty: &ColumnType, nullable: bool) -> ColumnDef {
         invisible: false,
         added_default: Value::Null,
         generated: None,
-    }
-}
-
-/// MySQL merges a view of joined tables whose columns are no subqueries. Beside an outer join only its tables' columns are NULL
-/// where there is no row, so that a view with others is run on its own there. Of a view that may be changed order, hints and locks are
-/// left out, and subqueries that are the same for all rows may stay.
-fn is_mergeable(query: &Query, optional: bool, changing: bool) -> bool {
-    let block = &query.block;
-    let stays = |e: &Expr| match &e.kind {
-        ExprKind::Subquery(subquery) => subquery.correlated || !changing,
-        ExprKind::AssignVar(..) => true,
-        _ => false,
-    };
-    let may_move = |expr: &Expr| match expr.kind {
-        ExprKind::Slot(_) => true,
-        _ => !optional && !visit::any(expr, &stays),
-    };
-    let of_joins = match changing {
-        true => unordered(&block.root).is_joins(),
-        false => {
-            let is_locked = query.relations.iter().any(|relation| relation.lock.is_some());
-            block.root.is_joins() && !block.straight && !block.calc_found_rows && !is_locked
-        }
-    };
-    of_joins && query.output().iter().all(|column| may_move(&column.expr))
-}
-
-fn unordered(root: &Logical) -> &Logical {
-    match root {
-        Logical::Sort { input, .. } => input,
-        root => root,
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use vaquita_types::schema::TableDef;
 use vaquita_types::stack;
 
+use super::merge::as_optional;
 use super::relation::{Relation, Source};
 use super::{Logical, Query, Read};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
@@ -183,6 +184,12 @@ impl<'q> Closure<'q> {
             && func::lookup("ANY_VALUE").is_some_and(|any| std::ptr::eq(*def, any))
         {
             return None;
+        }
+        // Where an outer join found no row the column is NULL, which MySQL forgets about constants.
+        if let Some((value, _)) = as_optional(expr)
+            && visit::slots(value).is_empty()
+        {
+            return self.undetermined(value);
         }
         let mut found = None;
         visit::children(expr, &mut |child| {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use vaquita_types::{Error, Result, stack};
+use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
 use super::{ColumnValue, Logical, Query, Relation, Subqueries};
 use crate::expr::{BoundSubquery, Expr, ExprKind, SubqueryState};
@@ -26,6 +26,26 @@ pub(crate) struct Merged {
     pub tree: Logical,
     pub output: Vec<OutputColumn>,
     pub order: Vec<SortKey>,
+}
+
+/// `value` beside an outer join: NULL where `told`, which is NULL there only, says that there is no row.
+pub(crate) fn optional(value: Expr, told: Expr) -> Expr {
+    let missing = Expr { kind: ExprKind::IsNull(Box::new(told)), ..Expr::int(0) };
+    let null = Expr::literal(Value::Null, ColumnType::null());
+    let (ty, coercibility) = (value.ty.clone(), value.coercibility);
+    let kind = ExprKind::Case { operand: None, whens: vec![(missing, null)], otherwise: Some(Box::new(value)) };
+    Expr { kind, ty, nullable: true, coercibility }
+}
+
+/// What `optional` has made an expression of.
+pub(crate) fn as_optional(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    let ExprKind::Case { operand: None, whens, otherwise: Some(value) } = &expr.kind else { return None };
+    match whens.as_slice() {
+        [(Expr { kind: ExprKind::IsNull(told), .. }, Expr { kind: ExprKind::Literal(Value::Null), .. })] => {
+            Some((&**value, told))
+        }
+        _ => None,
+    }
 }
 
 /// Moves `query` to the frame of the block around it.

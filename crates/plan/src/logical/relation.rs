@@ -10,7 +10,7 @@ use vaquita_types::{ColumnType, Result};
 use super::Inner;
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
-use crate::node::{ColumnOrigin, Limit, RowLock, SharedCte};
+use crate::node::{ColumnOrigin, Limit, RowLock, SharedQuery};
 use crate::tree::partition::ScanPartitions;
 use crate::uses::Whose;
 use crate::visit;
@@ -83,7 +83,7 @@ pub(crate) enum Source {
         query: Inner,
         correlated: bool,
         lateral: bool,
-        shared: Option<Arc<SharedCte>>,
+        shared: Option<Arc<SharedQuery>>,
     },
     Recursive {
         id: usize,

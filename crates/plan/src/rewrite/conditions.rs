@@ -2,7 +2,7 @@
 
 use vaquita_types::{Result, Value};
 
-use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::logical::{Logical, LogicalBlock, Tables};
 use crate::node::JoinKind;
 use crate::typing;
@@ -41,12 +41,26 @@ fn pull(node: Logical, pool: &mut Vec<Expr>) -> Logical {
     }
 }
 
-/// Adds to WHERE what follows from equalities in it.
+/// Adds to WHERE what follows from equalities in it, and to the conditions of outer joins and semijoins what follows from them and WHERE.
 pub fn known_values(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
     match block.root.rows_mut() {
-        Logical::Filter { input, predicate } if !matches!(**input, Logical::One) => propagate(predicate),
-        _ => Ok(()),
+        Logical::Filter { input, predicate } if !matches!(**input, Logical::One) => {
+            propagate(predicate, &[])?;
+            known_in_joins(input, predicate)
+        }
+        joins => known_in_joins(joins, &[]),
     }
+}
+
+/// `given` holds for all rows that are joined here.
+fn known_in_joins(node: &mut Logical, given: &[Expr]) -> Result<()> {
+    let Logical::Join { kind, left, right, on, .. } = node else { return Ok(()) };
+    known_in_joins(left, given)?;
+    if *kind == JoinKind::Inner {
+        return known_in_joins(right, given);
+    }
+    propagate(on, given)?;
+    known_in_joins(right, on)
 }
 
 /// A condition that is never true leaves no row. Without FROM it stays: one row under a condition.
@@ -61,16 +75,27 @@ pub fn impossible(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Adds `a = 5` where `a = b` and `b = 5` are conditions, so that both tables can use it.
-fn propagate(pool: &mut Vec<Expr>) -> Result<()> {
+/// Adds `a = 5` where `a = b` and `b = 5` are conditions, so that both tables can use it. The second may be one of `given`.
+fn propagate(pool: &mut Vec<Expr>, given: &[Expr]) -> Result<()> {
     let mut pairs = Vec::new();
     let mut constants: Vec<(usize, Expr, Expr)> = Vec::new();
     for condition in pool.iter() {
-        let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind else { continue };
+        if let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind
+            && let (ExprKind::Slot(_), ExprKind::Slot(_)) = (&a.kind, &b.kind)
+        {
+            pairs.push(((**a).clone(), (**b).clone()));
+        }
+    }
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    for condition in pool.iter().chain(given) {
+        let ExprKind::Compare(CompareOp::Eq, a, b, rule) = &condition.kind else { continue };
+        // Texts that are equal need not be one number or date.
+        let as_text = |column: &Expr| !column.ty.is_bytes() || *rule == CompareAs::Text(column.ty.collation);
         match (&a.kind, &b.kind) {
-            (ExprKind::Slot(_), ExprKind::Slot(_)) => pairs.push(((**a).clone(), (**b).clone())),
-            (ExprKind::Slot(slot), _) if is_given(b) => constants.push((*slot, (**a).clone(), (**b).clone())),
-            (_, ExprKind::Slot(slot)) if is_given(a) => constants.push((*slot, (**b).clone(), (**a).clone())),
+            (ExprKind::Slot(slot), _) if is_given(b) && as_text(a) => constants.push((*slot, (**a).clone(), (**b).clone())),
+            (_, ExprKind::Slot(slot)) if is_given(a) && as_text(b) => constants.push((*slot, (**b).clone(), (**a).clone())),
             _ => {}
         }
     }

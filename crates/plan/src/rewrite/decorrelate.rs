@@ -2,67 +2,129 @@
 //!
 //! `a.x > (SELECT AVG(y) FROM b WHERE b.k = a.k AND b.z = 1)` reads b once for each row of a. It is the same as a join of a with
 //! `(SELECT AVG(y), k FROM b WHERE b.z = 1 GROUP BY k)` on the key, which reads b once. A key without rows has no aggregate in the subquery,
-//! NULL, for which the comparison is not true, and no row in the join. COUNT, which is 0 there, therefore stays a subquery, and so does whatever
-//! is not NULL for NULL.
+//! NULL, for which the comparison is not true, and no row in the join. Where the subquery stands elsewhere, in the select list say, it is an outer
+//! join, and a COUNT of no rows is made 0. What else is not NULL for NULL stays a subquery.
 //!
-//! Where an index leads to the rows of a key it stays a subquery, too: often few rows outside are left when it is asked.
+//! Where an index leads to the rows of a key it stays a subquery, too: often few rows outside are left when it is asked. So it does in the select
+//! list of a query with LIMIT.
 
-use vaquita_types::{Result, TypeKind};
+use std::sync::Arc;
 
-use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot, SubqueryKind};
+use vaquita_types::{Result, TypeKind, Value};
+
+use crate::expr::{BoundSubquery, CompareAs, CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
 use crate::logical::{ColumnValue, Inner, Logical, Query, Read, Relation, RelationColumn, Source, outside_reads};
-use crate::node::{AggregateKind, JoinKind, OutputColumn};
+use crate::node::{Aggregate, AggregateKind, JoinKind, OutputColumn};
 use crate::visit;
 
 /// Runs before the queries inside are rewritten, which includes what it makes of subqueries.
 pub fn to_joins(query: &mut Query) -> Result<()> {
-    if query.subqueries.is_empty() || !matches!(query.block.read, Read::Output(_)) {
+    if query.subqueries.is_empty()
+        || !matches!(query.block.read, Read::Output(_))
+        || !joins(query.block.root.rows_mut()).is_joins()
+    {
         return Ok(());
     }
-    let mut root = std::mem::replace(&mut query.block.root, Logical::Empty);
-    let done = in_where(root.rows_mut(), query);
-    query.block.root = root;
-    done
-}
-
-fn in_where(node: &mut Logical, query: &mut Query) -> Result<()> {
-    let Logical::Filter { input, predicate } = node else { return Ok(()) };
-    if !input.is_joins() {
+    let mut asked = Vec::new();
+    in_rows(query, &mut |expr| {
+        find(expr, &mut asked);
+        Ok(())
+    })?;
+    if asked.is_empty() {
         return Ok(());
     }
-    let mut equalities = Vec::new();
-    for conjunct in predicate.iter_mut() {
-        let Some((relation, on)) = join(conjunct, query)? else { continue };
-        let left = Box::new(std::mem::replace(&mut **input, Logical::Empty));
-        let right = Box::new(Logical::Relation(relation));
-        **input = Logical::Join { kind: JoinKind::Inner, straight: false, left, right, on: Vec::new() };
-        equalities.extend(on);
+    if let Logical::Filter { predicate, .. } = query.block.root.rows_mut() {
+        asked.iter_mut().for_each(|asked| asked.must_be = predicate.iter().any(|conjunct| compares(conjunct, asked.id)));
     }
-    predicate.extend(equalities);
+    let is_limited = matches!(query.block.root, Logical::Limit { .. });
+    for asked in asked {
+        // Beside this list each use holds it; where there are more, they are of another block or behind a GROUP BY.
+        if Arc::strong_count(&asked.bound) == asked.uses + 1 && (asked.must_be || !is_limited) {
+            join(&asked, query)?;
+        }
+    }
     Ok(())
 }
 
-/// Puts a column of a new relation in the place of a conjunct's subquery; the relation, and what joins it.
-fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Expr>)>> {
-    let ExprKind::Compare(op, left, right, rule) = &mut conjunct.kind else { return Ok(None) };
-    if *op == CompareOp::NullSafeEq || *rule == CompareAs::Row {
-        return Ok(None);
+/// The part of WHERE and below that is joined.
+fn joins(rows: &Logical) -> &Logical {
+    match rows {
+        Logical::Filter { input, .. } => input,
+        rows => rows,
     }
-    let asked = match (&left.kind, &right.kind) {
-        (ExprKind::Subquery(_), ExprKind::Subquery(_)) => return Ok(None),
-        (ExprKind::Subquery(_), _) => left,
-        (_, ExprKind::Subquery(_)) => right,
-        _ => return Ok(None),
-    };
-    let ExprKind::Subquery(sub) = &asked.kind else { return Ok(None) };
-    if !sub.correlated || sub.depth > 0 || !matches!(sub.kind, SubqueryKind::Scalar) {
-        return Ok(None);
+}
+
+/// The expressions that are computed of joined rows: all, or those up to GROUP BY.
+fn in_rows(query: &mut Query, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
+    let mut node = &mut query.block.root;
+    let mut grouped = false;
+    loop {
+        if let Logical::Aggregate { .. } = node {
+            grouped = true;
+            break;
+        }
+        match node {
+            Logical::Having { input, .. }
+            | Logical::Window { input, .. }
+            | Logical::Distinct { input }
+            | Logical::Sort { input, .. }
+            | Logical::Limit { input, .. } => node = input,
+            _ => break,
+        }
     }
-    let Some(at) = query.subqueries.iter().position(|(id, _)| *id == sub.id) else { return Ok(None) };
-    let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(None) };
-    let Some(keys) = keys_of(inner)? else { return Ok(None) };
+    if grouped {
+        return node.expressions_mut(f);
+    }
+    query.expressions_mut(f)
+}
+
+/// A subquery that asks for one value for each row.
+struct Asked {
+    id: usize,
+    bound: Arc<BoundSubquery>,
+    uses: usize,
+    /// Rows for which it is NULL are not wanted.
+    must_be: bool,
+}
+
+fn find(expr: &Expr, asked: &mut Vec<Asked>) {
+    if let ExprKind::Subquery(sub) = &expr.kind
+        && let SubqueryState::Bound(bound) = &sub.query
+        && matches!(sub.kind, SubqueryKind::Scalar)
+        && sub.correlated
+        && sub.depth == 0
+    {
+        match asked.iter_mut().find(|asked| asked.id == sub.id) {
+            Some(asked) => asked.uses += 1,
+            None => asked.push(Asked { id: sub.id, bound: Arc::clone(bound), uses: 1, must_be: false }),
+        }
+    }
+    visit::children(expr, &mut |child| find(child, asked));
+}
+
+fn is_it(expr: &Expr, id: usize) -> bool {
+    matches!(&expr.kind, ExprKind::Subquery(sub) if sub.id == id && sub.depth == 0)
+}
+
+/// A conjunct that is not true where the subquery is NULL.
+fn compares(conjunct: &Expr, id: usize) -> bool {
+    match &conjunct.kind {
+        ExprKind::Compare(op, left, right, rule) => {
+            *op != CompareOp::NullSafeEq && *rule != CompareAs::Row && (is_it(left, id) || is_it(right, id))
+        }
+        _ => false,
+    }
+}
+
+/// Puts a column of a new relation, which is joined, in the place of a subquery.
+fn join(asked: &Asked, query: &mut Query) -> Result<()> {
+    let Some(at) = query.subqueries.iter().position(|(id, _)| *id == asked.id) else { return Ok(()) };
+    let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(()) };
+    let counts = is_count(inner);
+    let must_be = asked.must_be && !counts;
+    let Some(keys) = keys_of(inner, counts)? else { return Ok(()) };
     let (_, taken) = query.subqueries.swap_remove(at);
-    let Some(mut inner) = taken.into_bound() else { return Ok(None) };
+    let Some(mut inner) = taken.into_bound() else { return Ok(()) };
     group(&mut inner, &keys);
     let relation = query.relations.len();
     let mut columns = Vec::with_capacity(keys.len() + 1);
@@ -73,7 +135,10 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
         columns.push(RelationColumn { name, invisible: false, value, origin: None });
         Expr { kind: ExprKind::Slot(slot), ty: like.ty.clone(), nullable: true, coercibility: like.coercibility }
     };
-    **asked = column("aggregate".into(), asked);
+    let value = match inner.output().first() {
+        Some(output) => column("aggregate".into(), &output.expr),
+        None => return Ok(()),
+    };
     let mut on = Vec::with_capacity(keys.len());
     for (n, key) in keys.into_iter().enumerate() {
         let inside = column(format!("key{n}"), &key.inside);
@@ -82,35 +147,82 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
     }
     query.width = query.owners.len();
     let source = Source::Derived { query: Inner::new(inner), correlated: false, lateral: false, shared: None };
-    query.relations.push(Relation::new(&format!("aggregate{relation}"), None, source, columns));
-    Ok(Some((relation, on)))
+    let mut of_keys = Relation::new(&format!("aggregate{relation}"), None, source, columns);
+    of_keys.optional = !must_be;
+    query.relations.push(of_keys);
+    let value = if counts { zero_for_null(value) } else { value };
+    in_rows(query, &mut |expr| {
+        put(expr, asked.id, &value);
+        Ok(())
+    })?;
+    add(query, relation, on, must_be);
+    Ok(())
+}
+
+fn put(expr: &mut Expr, id: usize, value: &Expr) {
+    if is_it(expr, id) {
+        // The type is the subquery's, as what is around has been told.
+        expr.kind = value.kind.clone();
+        expr.nullable = value.nullable;
+        return;
+    }
+    visit::children_mut(expr, &mut |child| put(child, id, value));
+}
+
+/// Joins the relation with what is joined already.
+fn add(query: &mut Query, relation: usize, on: Vec<Expr>, must_be: bool) {
+    let rows = query.block.root.rows_mut();
+    let (joined, predicate) = match rows {
+        Logical::Filter { input, predicate } => (&mut **input, Some(predicate)),
+        rows => (rows, None),
+    };
+    let left = Box::new(std::mem::replace(joined, Logical::Empty));
+    let right = Box::new(Logical::Relation(relation));
+    let kind = if must_be { JoinKind::Inner } else { JoinKind::Left };
+    match predicate {
+        Some(predicate) if must_be => {
+            *joined = Logical::Join { kind, straight: false, left, right, on: Vec::new() };
+            predicate.extend(on);
+        }
+        _ => *joined = Logical::Join { kind, straight: false, left, right, on },
+    }
+}
+
+fn is_count(inner: &Query) -> bool {
+    let Logical::Aggregate { aggregates, .. } = &inner.block.root else { return false };
+    let [Aggregate { kind: AggregateKind::Count | AggregateKind::CountStar, slot, .. }] = aggregates.as_slice() else {
+        return false;
+    };
+    matches!(inner.output(), [only] if matches!(only.expr.kind, ExprKind::Slot(s) if s == *slot))
+}
+
+/// `CASE WHEN value IS NULL THEN 0 ELSE value END`
+fn zero_for_null(value: Expr) -> Expr {
+    let is_null = Expr { kind: ExprKind::IsNull(Box::new(value.clone())), ..Expr::int(0) };
+    let Expr { ty, coercibility, .. } = value.clone();
+    let whens = vec![(is_null, Expr::literal(Value::Int(0), ty.clone()))];
+    Expr { kind: ExprKind::Case { operand: None, whens, otherwise: Some(Box::new(value)) }, ty, nullable: false, coercibility }
 }
 
 /// An equality of a column inside with one outside.
-struct Key {
-    inside: Expr,
-    outside: Expr,
-    rule: CompareAs,
+pub struct Key {
+    pub inside: Expr,
+    pub outside: Expr,
+    pub rule: CompareAs,
     /// The equality, for its type.
     condition: Expr,
 }
 
 /// The equalities by which the subquery's rows belong to a row outside, taken from its conditions, if that is all it wants of that row, and the rest
 /// of it is of the form that `group` knows. Otherwise it is as it was.
-fn keys_of(inner: &mut Query) -> Result<Option<Vec<Key>>> {
-    if !is_one_aggregate(inner) || !is_steady(inner)? {
+fn keys_of(inner: &mut Query, counts: bool) -> Result<Option<Vec<Key>>> {
+    if !is_one_aggregate(inner, counts) || !is_steady(inner)? {
         return Ok(None);
     }
     let Logical::Aggregate { input, .. } = &mut inner.block.root else { return Ok(None) };
     let Logical::Filter { predicate, .. } = &mut **input else { return Ok(None) };
     let before = std::mem::take(predicate);
-    let (mut keys, mut rest) = (Vec::new(), Vec::new());
-    for condition in &before {
-        match key(condition) {
-            Some(key) => keys.push(key),
-            None => rest.push(condition.clone()),
-        }
-    }
+    let (keys, rest) = take_keys(&before);
     *predicate = rest;
     let usable = !keys.is_empty() && keys.iter().all(|key| !has_index(inner, &key.inside)) && outside_reads(inner)?.is_empty();
     if !usable
@@ -122,8 +234,20 @@ fn keys_of(inner: &mut Query) -> Result<Option<Vec<Key>>> {
     Ok(usable.then_some(keys))
 }
 
-/// Only an expression that is NULL if its aggregates are, of joined tables under a condition.
-fn is_one_aggregate(inner: &Query) -> bool {
+/// The keys among the conditions, and the others.
+pub fn take_keys(conditions: &[Expr]) -> (Vec<Key>, Vec<Expr>) {
+    let (mut keys, mut rest) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        match key(condition) {
+            Some(key) => keys.push(key),
+            None => rest.push(condition.clone()),
+        }
+    }
+    (keys, rest)
+}
+
+/// Only an expression that is NULL if its aggregates are, or a count, of joined tables under a condition.
+fn is_one_aggregate(inner: &Query, counts: bool) -> bool {
     let Logical::Aggregate { input, keys, aggregates, rollup: false } = &inner.block.root else { return false };
     let Logical::Filter { input: joins, .. } = &**input else { return false };
     let slots: Vec<Slot> = aggregates.iter().map(|aggregate| aggregate.slot).collect();
@@ -135,7 +259,7 @@ fn is_one_aggregate(inner: &Query) -> bool {
         && !inner.locking
         && inner.subqueries.is_empty()
         && inner.relations.iter().all(|relation| relation.lock.is_none())
-        && aggregates.iter().all(|aggregate| null_of_nothing(aggregate.kind))
+        && (counts || aggregates.iter().all(|aggregate| null_of_nothing(aggregate.kind)))
         && is_null_of_null(&output.expr, &slots)
 }
 
@@ -152,7 +276,7 @@ fn is_null_of_null(expr: &Expr, slots: &[Slot]) -> bool {
 }
 
 /// Once for all gives what once for each row would.
-fn is_steady(inner: &mut Query) -> Result<bool> {
+pub fn is_steady(inner: &mut Query) -> Result<bool> {
     let mut steady = true;
     inner.expressions_mut(&mut |expr| {
         steady &= !visit::any(expr, &|e| match &e.kind {
@@ -184,7 +308,7 @@ fn key(condition: &Expr) -> Option<Key> {
 }
 
 /// An index of the column's table begins with it.
-fn has_index(inner: &Query, column: &Expr) -> bool {
+pub fn has_index(inner: &Query, column: &Expr) -> bool {
     let ExprKind::Slot(slot) = column.kind else { return true };
     let Some(Some(relation)) = inner.owners.get(slot) else { return true };
     let relation = &inner.relations[*relation];

@@ -1,13 +1,16 @@
 //! Rewrites: each turns a block's logical tree into one that has the same rows and is easier to plan.
 //!
-//! They run once each, `subquery_to_semijoin` and `aggregate_to_join` first and the others in the order of `REWRITES` once the queries inside are rewritten; a later one may count on what an earlier one leaves. `PlanContext::watch` is told the tree
-//! that `bind` made and each rewrite that changed it (`crates/plan/tests/golden/rewrites.test` shows them).
+//! They run once each, in the order of this table; a later one may count on what an earlier one leaves. The queries inside come after the block
+//! around them, which gives them conditions. `PlanContext::watch` is told the tree that `bind` made and each rewrite that changed it
+//! (`crates/plan/tests/golden/rewrites.test` shows them).
 //!
 //! | rewrite | example |
 //! |---|---|
 //! | `derived_merge` | `(SELECT x FROM a WHERE y = 1) AS d` is the table a under a condition; made by `bind::from`, which says why |
+//! | `limit_of_exists` | `EXISTS (SELECT … LIMIT 1)` without its LIMIT |
 //! | `subquery_to_semijoin` | `a.x IN (SELECT y FROM b)` joins a and b |
 //! | `aggregate_to_join` | `a.x > (SELECT AVG(y) FROM b WHERE b.k = a.k)` joins a with the averages of b by k, where no index leads to k |
+//! | `exists_to_in` | `EXISTS (SELECT 1 FROM b WHERE b.k = a.k)` under OR is `(a.k IN (SELECT b.k FROM b)) IS TRUE`, where no index leads to k |
 //! | `row_count` | `SELECT COUNT(*) FROM t` asks storage |
 //! | `order_of_one_row` | no ORDER BY over an aggregate without GROUP BY |
 //! | `extremes_by_member` | MIN of an ENUM as its index has it |
@@ -16,18 +19,21 @@
 //! | `factor_disjunctions` | `(a AND b) OR (a AND c)` is `a AND (b OR c)`; what each branch says of one table is known of it |
 //! | `known_values` | `a.id = b.id AND b.id = 5` makes `a.id = 5` |
 //! | `impossible_conditions` | `WHERE 1 = 0` has no row |
+//! | `derived_condition_pushdown` | `(SELECT a, COUNT(*) FROM t GROUP BY a) AS d` under `d.a = 5` counts the rows with `a = 5` |
 
 mod conditions;
 mod decorrelate;
 mod disjunctions;
+mod exists;
 mod outer_joins;
+mod pushdown;
 mod rows;
 mod semijoins;
 
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Tables, text};
+use crate::logical::{LogicalBlock, Query, Tables, outside_reads, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -45,40 +51,42 @@ const REWRITES: [(&str, Rewrite); 8] = [
 /// Is told a tree, and what made it.
 pub type Watch<'a> = &'a dyn Fn(&str, &str);
 
-/// Rewrites a query, those inside of it too.
+/// Rewrites a query, and then those inside of it.
 pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
     let Some(watch) = watch else {
+        exists::without_limits(query)?;
         semijoins::to_semijoins(query)?;
         decorrelate::to_joins(query)?;
-        rewrite_inside(query, catalog, None)?;
+        exists::to_memberships(query)?;
         let tables = Tables { relations: &query.relations, owners: &query.owners, catalog };
-        return REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables));
+        REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables))?;
+        pushdown::push_down(query);
+        return rewrite_inside(query, catalog, None);
     };
-    let bound = tree(query, catalog);
-    semijoins::to_semijoins(query)?;
-    let joined = tree(query, catalog);
-    decorrelate::to_joins(query)?;
-    let decorrelated = tree(query, catalog);
-    rewrite_inside(query, catalog, Some(watch))?;
     let mut before = tree(query, catalog);
-    // What is inside is shown as its own rewrites have left it.
-    let steps = [("subquery_to_semijoin", joined != bound), ("aggregate_to_join", decorrelated != joined)];
-    let shown = [&bound, &joined, &before];
-    let mut changed: Vec<(&str, &String)> = vec![("logical", &bound)];
-    changed.extend(steps.iter().zip(&shown[1..]).filter(|((_, changes), _)| *changes).map(|((name, _), tree)| (*name, *tree)));
-    if let Some(last) = changed.last_mut() {
-        last.1 = &before;
-    }
-    changed.iter().for_each(|(name, tree)| watch(name, tree));
-    for (name, rewrite) in REWRITES {
-        rewrite(&mut query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })?;
+    watch("logical", &before);
+    let mut step = |name: &str, query: &Query| {
         let after = tree(query, catalog);
         if after != before {
             watch(name, &after);
             before = after;
         }
+    };
+    exists::without_limits(query)?;
+    step("limit_of_exists", query);
+    semijoins::to_semijoins(query)?;
+    step("subquery_to_semijoin", query);
+    decorrelate::to_joins(query)?;
+    step("aggregate_to_join", query);
+    exists::to_memberships(query)?;
+    step("exists_to_in", query);
+    for (name, rewrite) in REWRITES {
+        rewrite(&mut query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })?;
+        step(name, query);
     }
-    Ok(())
+    pushdown::push_down(query);
+    step("derived_condition_pushdown", query);
+    rewrite_inside(query, catalog, Some(watch))
 }
 
 fn tree(query: &Query, catalog: &dyn Catalog) -> String {
@@ -91,5 +99,12 @@ fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<
         relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
     }
     query.block.root.queries_mut(&mut inside)?;
-    query.subqueries.iter_mut().try_for_each(|(_, subquery)| subquery.bound_mut().map_or(Ok(()), &mut inside))
+    for (_, subquery) in &mut query.subqueries {
+        let Some(subquery) = subquery.bound_mut() else { continue };
+        inside(subquery)?;
+        if !outside_reads(subquery)?.is_empty() {
+            pushdown::keep(subquery)?;
+        }
+    }
+    Ok(())
 }

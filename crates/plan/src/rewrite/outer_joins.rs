@@ -6,6 +6,7 @@
 use vaquita_types::Result;
 
 use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::logical::merge::as_optional;
 use crate::logical::{Logical, LogicalBlock, Set, Tables, bit};
 use crate::node::JoinKind;
 
@@ -96,6 +97,7 @@ fn is_strict(tables: &Tables<'_>, expr: &Expr, set: Set) -> bool {
         ExprKind::Call(def, args) if matches!(def.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "NEG" | "LIKE" | "REGEXP") => {
             args.iter().any(|a| is_strict(tables, a, set))
         }
+        ExprKind::Case { .. } => as_optional(expr).is_some_and(|(_, told)| is_strict(tables, told, set)),
         _ => false,
     }
 }

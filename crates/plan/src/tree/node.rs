@@ -109,18 +109,18 @@ pub struct ColumnOrigin {
     pub on_update_now: bool,
 }
 
-/// A common table expression that does not depend on where it is named.
+/// A derived table or common table expression that does not depend on where it is named.
 #[derive(Debug)]
-pub struct SharedCte {
+pub struct SharedQuery {
     /// Identifies it within the statement.
     pub id: usize,
-    /// How many places name it.
+    /// How many places name it, or two if one reads it again for each row outside.
     uses: AtomicUsize,
 }
 
-impl SharedCte {
-    pub fn new(id: usize) -> SharedCte {
-        SharedCte { id, uses: AtomicUsize::new(0) }
+impl SharedQuery {
+    pub fn new(id: usize) -> SharedQuery {
+        SharedQuery { id, uses: AtomicUsize::new(0) }
     }
 
     pub fn add_use(&self) {
@@ -145,7 +145,7 @@ pub enum Node {
         slots: Vec<Slot>,
         filter: Vec<Expr>,
         correlated: bool,
-        shared: Option<Arc<SharedCte>>,
+        shared: Option<Arc<SharedQuery>>,
     },
     Filter {
         input: Box<Node>,

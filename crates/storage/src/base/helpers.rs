@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use vaquita_types::stack;
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
@@ -43,18 +44,26 @@ impl<'a, T> Queue<'a, T> {
 }
 
 /// A helper gives way to who waits for its core. By itself the kernel may let them wait until its clock ticks, each 1 to 10 ms.
+///
+/// It gives way to threads of this process. Where it waits longer because of other programs, its next turn is longer as well: they take the
+/// whole of their turns, and one who gives way after 200 µs would have a hundredth of the core.
 pub struct Pace {
     rows: u32,
     since: Instant,
+    turn: Duration,
 }
 
 /// After so many rows the time is looked at.
 const ROWS_BETWEEN: u32 = 64;
 const TURN: Duration = Duration::from_micros(200);
+/// As long as the kernel lets others run.
+const LONG_TURN: Duration = Duration::from_millis(4);
+/// Who waits for less has a fair share all the same.
+const LONG_WAIT: Duration = Duration::from_millis(1);
 
 impl Pace {
     pub fn begin() -> Pace {
-        Pace { rows: 0, since: Instant::now() }
+        Pace { rows: 0, since: Instant::now(), turn: TURN }
     }
 
     /// After each row.
@@ -68,11 +77,25 @@ impl Pace {
     }
 
     fn give_way(&mut self) {
-        if self.since.elapsed() >= TURN {
-            thread::yield_now();
-            self.since = Instant::now();
+        let now = Instant::now();
+        if now - self.since < self.turn {
+            return;
+        }
+        let before = clock_gettime(ClockId::ProcessCPUTime);
+        thread::yield_now();
+        self.since = Instant::now();
+        let waited = self.since - now;
+        self.turn = TURN;
+        if waited >= LONG_WAIT {
+            let ours = clock_gettime(ClockId::ProcessCPUTime) - before;
+            self.turn = turn_after(waited, ours.try_into().unwrap_or_default());
         }
     }
+}
+
+/// The turn after a wait in which threads of this process have run for `ours`.
+fn turn_after(waited: Duration, ours: Duration) -> Duration {
+    (waited.saturating_sub(ours) / 2).clamp(TURN, LONG_TURN)
 }
 
 /// Permits for helping threads, given back when dropped.
@@ -143,5 +166,19 @@ impl Helpers {
 impl Drop for Helpers {
     fn drop(&mut self) {
         BUSY.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_other_programs_gets_longer_turns() {
+        let ms = Duration::from_millis;
+        assert_eq!(turn_after(ms(3), ms(0)), Duration::from_micros(1500));
+        assert_eq!(turn_after(ms(30), ms(0)), LONG_TURN);
+        assert_eq!(turn_after(ms(30), ms(29)), Duration::from_micros(500));
+        assert_eq!(turn_after(ms(3), ms(6)), TURN);
     }
 }

@@ -154,7 +154,7 @@ impl Spilled {
 impl HashJoin<'_> {
     /// Reads the probe side; true: its row in the frame is one of the result, because it has no key.
     fn fill_probe(&mut self, spilled: &mut Spilled, frame: &mut Frame<'_>) -> Result<bool> {
-        while self.probe.next(frame)? {
+        while self.next_probe(frame)? {
             self.pulse.beat(frame)?;
             self.key.clear();
             if key::encode_join(self.probe_keys, self.build_keys, self.compare, &frame.cx(), &mut self.key)? {
