@@ -6,6 +6,8 @@ use vaquita_parser::ast::{self, Statement};
 use vaquita_types::schema::{IndexId, SqlSecurity, StoredObject, TableDef, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use crate::choices::Choices;
+
 pub trait Catalog {
     /// A base table or a system table (information_schema …); `None` if there is none.
     fn table(&self, database: &str, name: &str) -> Result<Option<TableRef>>;
@@ -30,6 +32,10 @@ pub trait Catalog {
     /// The share of an index's entries that have `equal` in their first parts and are between `low` and `high` (values, inclusive or not) in the
     /// part behind; `None` if that is not known. It costs some microseconds.
     fn share_of_range(&self, _table: &TableDef, _index: usize, _range: &ValueRange<'_>) -> Option<f64> {
+        None
+    }
+    /// Where the optimizer notes what it chose between, if somebody wants to know.
+    fn choices(&self) -> Option<&Choices> {
         None
     }
 }

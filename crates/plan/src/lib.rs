@@ -20,6 +20,7 @@
 pub mod bind;
 pub mod bounds;
 pub mod catalog;
+pub mod choices;
 pub mod data_type;
 pub mod eval;
 pub mod explain;
@@ -37,5 +38,6 @@ pub mod text;
 mod tree;
 pub mod typing;
 pub mod uses;
+pub mod why;
 
 pub use tree::{env, expr, function, json_table, literal_values, node, same_index, visit};

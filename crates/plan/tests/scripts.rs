@@ -1,6 +1,6 @@
 //! Golden scripts of plans: `golden/*.test` holds CREATE TABLE statements and queries, each followed by
 //! the plan (EXPLAIN FORMAT=TREE), with `columns ` before it its output columns, with `logical ` the logical tree of each of its blocks,
-//! each rewrite that changed it, and the plan; or the error.
+//! each rewrite that changed it, and the plan; with `why ` EXPLAIN FORMAT=WHY; or the error.
 //!
 //! `VAQUITA_RECORD=own cargo test -p vaquita-plan --test scripts -- joins` writes what the planner says now of one script.
 //! Error texts were compared with MySQL's when they were written.
@@ -63,6 +63,10 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         Some(rest) => (true, rest),
         None => (false, sql),
     };
+    let (why, sql) = match sql.strip_prefix("why ") {
+        Some(rest) => (true, rest),
+        None => (false, sql),
+    };
     let parsed = if sql.contains('?') { parse_prepared(sql.as_bytes(), &options) } else { parse_one(sql.as_bytes(), &options) };
     let (statement, _) = match parsed {
         Ok(parsed) => parsed,
@@ -80,6 +84,9 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
     };
     let watch = logical.then_some(&watch as &dyn Fn(&str, &str));
     let cx = PlanContext { settings: &settings, watch, ..PlanContext::new(catalog, Place::Statement(&uses)) };
+    if why {
+        return vaquita_plan::why::why(&statement, &cx).map_or_else(|e| format!("{e}\n"), |why| why.text);
+    }
     match plan_statement(&statement, &cx) {
         Err(e) => format!("{e}\n"),
         Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {

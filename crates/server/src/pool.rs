@@ -39,6 +39,7 @@ use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 use rustix::event::epoll;
 use rustix::time::{ClockId, clock_gettime};
+use vaquita_storage::helpers;
 use vaquita_types::stack;
 
 pub use gate::{Gate, park};
@@ -349,7 +350,9 @@ impl Pool {
 
     /// Runs sessions whose last statement was long.
     fn serve_lane(self: &Arc<Self>, place: &Place, worker: &mut Worker) {
-        while !self.stopping.load(Ordering::Relaxed) && place.niceness() <= watch::NICENESS {
+        // A thread whose priority is lower serves only as long as others of its kind would have a lower one.
+        let may_serve = || place.niceness() == 0 || place.niceness() == watch::NICENESS && helpers::is_short_beside();
+        while !self.stopping.load(Ordering::Relaxed) && may_serve() {
             let Some(task) = self.lane.take() else { return };
             let before = clock_gettime(ClockId::ThreadCPUTime);
             self.run(&task, worker, place, Kind::Long);

@@ -28,6 +28,14 @@ impl Measures {
         nodes.entry(std::ptr::from_ref(node).addr()).or_default().clone()
     }
 
+    /// The rows of one loop; none where the operator did not run.
+    pub fn rows(&self, node: &Node) -> Option<f64> {
+        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = nodes.get(&std::ptr::from_ref(node).addr())?;
+        let loops = counter.loops.load(Ordering::Relaxed);
+        (loops > 0).then(|| counter.rows.load(Ordering::Relaxed) as f64 / loops as f64)
+    }
+
     /// As MySQL prints it: milliseconds and rows are those of one loop.
     pub fn text(&self, node: &Node) -> String {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,6 +23,7 @@ mod partitions;
 mod path;
 mod prune;
 mod sarg;
+mod told;
 
 use std::sync::Arc;
 

@@ -15,9 +15,11 @@ use vaquita_types::{Error, Result, errno};
 use super::equal::{self, InClass};
 use super::flatten::{Item, Shape, distinct_sides, lateral};
 use super::measure::{self, Measured};
+use super::told;
 use super::path::{self, Candidate, Shares, TableInput};
 use super::{Planned, Want, cost, filtered, generated, other_source, partitions};
 use crate::catalog::TableStatistics;
+use crate::choices::{BlockChoices, OrderChoice, WantedIndex};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
 use crate::node::{JoinKind, Node, Scan};
@@ -28,6 +30,9 @@ const ALL_ORDERS_ITEMS_MAX: usize = 10;
 
 /// A plan that costs more is made anew with samples of its tables, about a millisecond of CPU each: it will take some five or more.
 const MEASURED_COST_MIN: f64 = 30_000.0;
+
+/// Orders that were not taken are told up to this many.
+const ORDERS_TOLD_MAX: usize = 4;
 
 /// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
 const KEPT_ROWS_MAX: f64 = 100_000.0;
@@ -49,9 +54,18 @@ pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want)
     let locks = tables.relations.iter().any(|relation| relation.lock.is_some() || relation.key_slot.is_some());
     let is_large = tables.relations.len() > 1 && !locks;
     let shares = Shares { catalog: tables.catalog, joins: is_large, known: RefCell::default() };
-    let mut planner =
-        Planner { tables, statistics: statistics(tables, is_large), shares: &shares, measured: Vec::new(), asks: false };
+    let mut planner = Planner {
+        tables,
+        statistics: statistics(tables, is_large),
+        shares: &shares,
+        measured: Vec::new(),
+        asks: false,
+        told: tables.catalog.choices().map(|_| BlockChoices::default()),
+    };
     let step = planner.nest(items, pool, 0, want)?;
+    if let (Some(choices), Some(told)) = (tables.catalog.choices(), planner.told) {
+        choices.note(told);
+    }
     Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme, rows: step.rows })
 }
 
@@ -71,6 +85,8 @@ struct Planner<'b, 'a> {
     measured: Vec<Option<Measured>>,
     /// Some condition holds a subquery.
     asks: bool,
+    /// What is chosen between, if somebody wants to know.
+    told: Option<BlockChoices>,
 }
 
 struct Step {
@@ -144,12 +160,71 @@ impl Planner<'_, '_> {
             let mut other_pool = self.conditions(other_pool);
             equal::classify(self.tables, &other_items, &mut other_pool)?;
             let other = self.best_order(&other_items, &other_pool, outside, want)?;
-            let total = |order: &[Choice]| order.iter().map(|c| c.cost).sum::<f64>();
             if total(&other) < total(&order) {
+                self.tell(&other_items, &other_pool, (outside, want), &other)?;
                 return self.build(other_items, other_pool, outside, want, &other);
             }
         }
+        self.tell(&items, &pool, (outside, want), &order)?;
         self.build(items, pool, outside, want, &order)
+    }
+
+    /// Tells of the order of the block's tables, of the best ones that begin with others, and of indexes that their conditions would use.
+    fn tell(&mut self, items: &[Item], pool: &[Condition], (outside, want): (Set, &Want), order: &[Choice]) -> Result<()> {
+        if self.told.as_ref().is_none_or(|told| !told.orders.is_empty()) {
+            return Ok(());
+        }
+        let described = |order: &[Choice], tables: &Tables<'_>| {
+            let step = |(n, choice): (usize, &Choice)| {
+                let name = items.get(choice.item).map(|item| told::item_name(item, tables)).unwrap_or_default();
+                match choice.method {
+                    _ if n == 0 => name,
+                    Method::Nested => format!("{name} for each row"),
+                    Method::HashItem => format!("{name} hashed"),
+                    Method::HashLeft => format!("{name} beside a hash of what is before"),
+                }
+            };
+            let rows = order.last().map_or(0.0, |choice| choice.rows);
+            OrderChoice { steps: order.iter().enumerate().map(step).collect(), cost: total(order), rows }
+        };
+        let mut others = Vec::new();
+        let mut known = Known { facts: HashMap::new(), reads: items.iter().map(|item| self.reads(item, pool)).collect() };
+        for start in 0..items.len() {
+            if items.len() < 2 || items[start].kind != JoinKind::Inner || items[start].after & !outside != 0 {
+                continue;
+            }
+            let (_, other) = self.greedy(items, pool, outside, want, start, &mut known)?;
+            if other.len() == items.len() {
+                others.push(described(&other, self.tables));
+            }
+        }
+        others.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let taken = described(order, self.tables);
+        others.retain(|other| other.steps != taken.steps);
+        others.truncate(ORDERS_TOLD_MAX);
+        let mut wanted = Vec::new();
+        for item in items {
+            let conditions = usable(item, pool, Set::MAX, self.tables);
+            self.want_indexes(item, &conditions, want, &mut wanted);
+        }
+        if let Some(told) = &mut self.told {
+            told.orders = std::iter::once(taken).chain(others).collect();
+            told.wanted = wanted;
+        }
+        Ok(())
+    }
+
+    /// Adds the indexes that the conditions on the item's tables would use.
+    fn want_indexes(&self, item: &Item, conditions: &[&Expr], want: &Want, found: &mut Vec<WantedIndex>) {
+        match &item.shape {
+            Shape::Table(relation) => found.extend(told::wanted(&self.tables.relations[*relation], conditions, &want.order)),
+            Shape::Nest(items) | Shape::Distinct { items, .. } => {
+                for inner in items {
+                    let all: Vec<&Expr> = conditions.iter().copied().chain(&inner.on).collect();
+                    self.want_indexes(inner, &all, &NO_WANT, found);
+                }
+            }
+        }
     }
 
     fn conditions(&mut self, pool: Vec<Expr>) -> Vec<Condition> {
@@ -368,7 +443,7 @@ impl Planner<'_, '_> {
         match &item.shape {
             Shape::Table(relation) => {
                 let conditions = usable(item, pool, known, self.tables);
-                let candidate = self.candidate(*relation, &conditions, want);
+                let candidate = self.candidate(*relation, &conditions, want, false);
                 Ok((candidate.rows_out, candidate.cost))
             }
             Shape::Nest(items) => {
@@ -390,7 +465,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn candidate(&mut self, relation: usize, conditions: &[&Expr], want: &Want) -> Candidate {
+    /// `builds`: it is taken.
+    fn candidate(&mut self, relation: usize, conditions: &[&Expr], want: &Want, builds: bool) -> Candidate {
         let statistics = &self.statistics[relation];
         let rel = &self.tables.relations[relation];
         let Source::Base(table) = &rel.source else {
@@ -414,7 +490,7 @@ impl Planner<'_, '_> {
         let partitions = partitions::of_scan(rel, conditions);
         let may_have = partitions.as_ref().is_none_or(|partitions| partitions::may_merge(want, partitions));
         let want = if may_have { want } else { &NO_WANT };
-        path::best(&TableInput {
+        let input = TableInput {
             table,
             statistics,
             slots: &slots,
@@ -427,7 +503,14 @@ impl Planner<'_, '_> {
             asks: self.asks,
             measured: self.measured.get(relation).and_then(Option::as_ref),
             shares: Some(self.shares).filter(|_| rel.partitions.is_none()),
-        })
+        };
+        let best = path::best(&input);
+        if builds && let Some(told) = &mut self.told {
+            let mut all = Vec::new();
+            path::each(&input, &mut |candidate| all.push(candidate));
+            told.tables.push(told::table(&rel.alias, &input, &best, all));
+        }
+        best
     }
 
     fn hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> HashKeys {
@@ -600,7 +683,7 @@ impl Planner<'_, '_> {
     /// The scan of a base table, or the node that makes the relation's rows.
     fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
         let refs: Vec<&Expr> = conditions.iter().collect();
-        let candidate = self.candidate(relation, &refs, want);
+        let candidate = self.candidate(relation, &refs, want, true);
         let mut partitions = partitions::of_scan(&self.tables.relations[relation], &refs);
         if let Some(partitions) = &mut partitions {
             let is_own = |slot| self.tables.owner(slot) == Some(relation);
@@ -636,6 +719,10 @@ impl Planner<'_, '_> {
         let owned = |slot: &Slot| self.tables.owner(*slot).is_some_and(|r| bit(r) & relations != 0);
         (0..self.tables.owners.len()).filter(owned).collect()
     }
+}
+
+fn total(order: &[Choice]) -> f64 {
+    order.iter().map(|choice| choice.cost).sum()
 }
 
 static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, extreme: None };

@@ -154,32 +154,38 @@ pub struct Candidate {
 
 /// The cheapest way.
 pub fn best(input: &TableInput<'_>) -> Candidate {
+    let mut best: Option<Candidate> = None;
+    each(input, &mut |candidate| {
+        let better = |best: &Candidate| {
+            candidate.extreme && !best.extreme || candidate.extreme == best.extreme && candidate.cost < best.cost
+        };
+        if best.as_ref().is_none_or(better) {
+            best = Some(candidate);
+        }
+    });
+    best.unwrap_or_else(|| full_scan(input, false))
+}
+
+/// Gives all ways to read a table, of which a whole scan is the first.
+pub fn each(input: &TableInput<'_>, give: &mut dyn FnMut(Candidate)) {
     if input.table.indexes.is_empty() {
-        return finish(input, AccessPath::System, cost::DERIVED_ROWS, cost::DERIVED_ROWS, Vec::new(), false);
+        give(finish(input, AccessPath::System, cost::DERIVED_ROWS, cost::DERIVED_ROWS, Vec::new(), false));
+        return;
     }
     let columns = Columns { table: input.table, slots: input.slots };
     let terms: Vec<Vec<Term>> = input.conditions.iter().map(|c| columns.terms(c)).collect();
-    let mut best = full_scan(input, false);
-    let mut consider = |candidate: Candidate| {
-        let better = candidate.extreme && !best.extreme || candidate.extreme == best.extreme && candidate.cost < best.cost;
-        if better {
-            best = candidate;
-        }
-    };
-    consider(full_scan(input, true));
+    give(full_scan(input, false));
+    give(full_scan(input, true));
     for (at, index) in input.table.indexes.iter().enumerate() {
         if index.parts.is_empty() || index.is_full_text() || index.invisible || !allowed(index, input.hints) {
             continue;
         }
-        for candidate in index_candidates(input, at, index, &terms, &columns) {
-            consider(candidate);
-        }
+        index_candidates(input, at, index, &terms, &columns).into_iter().for_each(&mut *give);
     }
     for condition in input.conditions {
-        full_text(input, condition).into_iter().for_each(&mut consider);
-        windows(input, condition, &columns).into_iter().for_each(&mut consider);
+        full_text(input, condition).into_iter().for_each(&mut *give);
+        windows(input, condition, &columns).into_iter().for_each(&mut *give);
     }
-    best
 }
 
 /// The rows that a MATCH among the conditions finds, whatever hints say, as in MySQL. They come in the order of their rank.

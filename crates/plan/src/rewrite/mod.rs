@@ -33,7 +33,7 @@ mod semijoins;
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Tables, outside_reads, text};
+use crate::logical::{LogicalBlock, Query, Source, Tables, outside_reads, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -97,6 +97,11 @@ fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<
     let mut inside = |query: &mut Query| stack::deeper(|| rewrite_query(query, catalog, watch));
     for relation in query.relations.iter_mut() {
         relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
+        if let Source::Derived { query, lateral: true, .. } = &mut relation.source
+            && let Some(lateral) = query.bound_mut()
+        {
+            pushdown::keep(lateral)?;
+        }
     }
     query.block.root.queries_mut(&mut inside)?;
     for (_, subquery) in &mut query.subqueries {

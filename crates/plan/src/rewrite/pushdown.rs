@@ -31,7 +31,7 @@ pub fn keep(query: &mut Query) -> Result<()> {
         let Some(inner) = inner.bound_mut() else { continue };
         match shared {
             Some(shared) if !*correlated => {
-                if !shared.is_shared() && is_steady(inner)? {
+                if !shared.is_shared() && is_steady_inside(inner)? {
                     shared.add_use();
                 }
             }
@@ -39,6 +39,20 @@ pub fn keep(query: &mut Query) -> Result<()> {
         }
     }
     query.block.root.queries_mut(&mut |inner| stack::deeper(|| keep(inner)))
+}
+
+/// So are the queries inside of it.
+fn is_steady_inside(query: &mut Query) -> Result<bool> {
+    let mut steady = is_steady(query)?;
+    let mut look = |inner: &mut Query| {
+        steady = steady && stack::deeper(|| is_steady_inside(inner))?;
+        Ok(())
+    };
+    for relation in &mut query.relations {
+        relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut look))?;
+    }
+    query.block.root.queries_mut(&mut look)?;
+    Ok(steady)
 }
 
 /// Runs when the block's conditions are where they stay, before the queries inside are rewritten.

@@ -1,6 +1,6 @@
-//! The lane of long statements: threads whose priority was lowered, and the sessions whose last statement was long.
+//! The lane of long statements: threads whose priority may have been lowered, and the sessions whose last statement was long.
 //!
-//! A thread that became long cannot get its priority back, so after its run it waits here for another session of that kind, or
+//! A thread that was lowered cannot get its priority back, so after its run it waits here for another session of that kind, or
 //! ends. A session comes here only if a thread waits: nobody stands in line, and without one it begins among the short ones as any other.
 
 use std::collections::VecDeque;

@@ -54,6 +54,8 @@ pub(super) struct Place {
     /// The kernel's number of the thread.
     thread: Option<i32>,
     niceness: AtomicI32,
+    /// The watcher's tick at which a run last began that was not long from the first.
+    begun: AtomicU64,
     /// The pool's name for the task that runs.
     token: AtomicU64,
     /// A long run waits in `Pool::blocking`: it needs no turn.
@@ -72,6 +74,7 @@ impl Place {
             state: AtomicU64::new(0),
             thread,
             niceness: AtomicI32::new(0),
+            begun: AtomicU64::new(0),
             token: AtomicU64::new(0),
             away: AtomicBool::new(false),
             seen_run: AtomicU64::new(u64::MAX),
@@ -81,6 +84,9 @@ impl Place {
 
     #[inline]
     pub fn begin(&self, kind: Kind, tick: u64) {
+        if kind == Kind::Holds {
+            self.begun.store(tick, Ordering::Relaxed);
+        }
         self.state.store(State::new(kind, tick).0, Ordering::Release);
     }
 
@@ -129,6 +135,11 @@ impl Place {
     /// CPU that the thread has taken.
     pub fn cpu_ns(&self) -> Option<u64> {
         cpu_ns(self.thread?)
+    }
+
+    /// A short run began at this tick of the watcher or later.
+    pub fn had_short_run_since(&self, tick: u64) -> bool {
+        self.state().kind() != Kind::Long && self.begun.load(Ordering::Relaxed) >= tick
     }
 
     pub fn niceness(&self) -> i32 {

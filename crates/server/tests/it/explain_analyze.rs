@@ -1,6 +1,6 @@
 //! EXPLAIN ANALYZE tells what each operator gave, and changes nothing.
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::server::{PASSWORD, Server};
 
 /// The tree without its times, which differ each time, and without the planner's estimates.
@@ -61,4 +61,38 @@ fn operators_tell_rows_and_loops() {
     client.query("SET @two = 2");
     let tree = client.query("EXECUTE p USING @two").rows().into_iter().flatten().collect::<String>();
     assert!(tree.ends_with(" rows=2 loops=1)\n"), "{tree}");
+}
+
+#[test]
+fn why_tells_what_was_considered_and_which_index_is_missing() {
+    let server = Server::start("explain-why");
+    let mut client = Client::connect(server.port, "root", PASSWORD).expect("connect");
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT, c INT, KEY (b))",
+        "INSERT INTO t SELECT n, n % 50, n % 1000 FROM (WITH RECURSIVE q AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM q WHERE n < 1000) SELECT n FROM q) x",
+        "INSERT INTO t SELECT a + 1000, b, c FROM t",
+        "INSERT INTO t SELECT a + 2000, b, c FROM t",
+        "INSERT INTO t SELECT a + 4000, b, c FROM t",
+        "ANALYZE TABLE t",
+        "CREATE USER u IDENTIFIED BY 'u'",
+    ] {
+        client.query(sql);
+    }
+    let mut why = |sql: &str| client.query(sql).rows().into_iter().flatten().collect::<String>();
+    let text = why("EXPLAIN FORMAT=WHY SELECT a FROM t WHERE b = 7 AND c = 3");
+    assert!(text.starts_with("Block 1: t  (cost="), "{text}");
+    assert!(text.contains("    t: range of b  (cost="), "{text}");
+    assert!(text.contains("        not table scan  (cost="), "{text}");
+    assert!(text.contains("An index on d.t (b, c) would make it "), "{text}");
+    let text = why("EXPLAIN FORMAT=WHY SELECT a FROM t WHERE a = 7");
+    assert!(text.ends_with("No index that it could use is missing.\n"), "{text}");
+    // What ran tells how wrong the estimates were: b says nothing new of c.
+    let text = why("EXPLAIN ANALYZE FORMAT=WHY SELECT a FROM t WHERE b = 7 AND c % 50 = 7");
+    assert!(text.contains("estimate"), "{text}");
+    assert!(text.contains("(actual time="), "{text}");
+    // It is no way to read what may not be read.
+    let mut other = Client::connect(server.port, "u", "u").expect("connect");
+    assert!(matches!(other.query("EXPLAIN FORMAT=WHY SELECT a FROM d.t"), Answer::Err { code: 1142, .. }));
 }

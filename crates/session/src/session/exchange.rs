@@ -16,6 +16,8 @@ pub(super) struct Exchange<'a> {
     pub cursor: Option<Box<Cursor>>,
     /// EXPLAIN ANALYZE: the answer is what the plan did.
     pub analyzes: bool,
+    /// With FORMAT=WHY.
+    pub says_why: bool,
     /// A step of a stored program: its commit is waited for.
     pub in_program: bool,
     /// The answer was an error: a text of several statements ends here.
@@ -32,6 +34,7 @@ impl<'a> Exchange<'a> {
             keeps_rows: false,
             cursor: None,
             analyzes: false,
+            says_why: false,
             in_program: false,
             failed: false,
         }

@@ -1,11 +1,13 @@
 //! EXPLAIN: plans a statement and sends the plan as a result set.
 //!
-//! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
+//! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text, and WHY, which is Vaquita's own, what the plan was
+//! chosen among. The format is
 //! `explain_format` unless the statement says it. EXPLAIN ANALYZE runs the plan and gives a tree that tells of each operator
 //! what it did; of UPDATE and DELETE it finds the rows and changes none. FOR CONNECTION
 //! explains what another connection runs.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use vaquita_exec::context::{Measures, SessionEnv};
 use vaquita_exec::query;
@@ -14,6 +16,7 @@ use vaquita_parser::ast::{Explain, ExplainTarget, Statement};
 use vaquita_plan::explain::{self, ExplainRow};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{Node, OutputColumn, Plan};
+use vaquita_plan::why::{Why, figure, why};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED,
@@ -31,6 +34,12 @@ use crate::state::prepared::CachedPlan;
 
 /// MySQL refuses its own columns so.
 const TRADITIONAL: [&str; 2] = ["TRADITIONAL", "TRADITIONAL_STRICT"];
+
+/// A format of Vaquita's own.
+const WHY: &str = "WHY";
+
+/// An estimate that is closer than this is right.
+const NEAR: f64 = 2.0;
 
 impl Session {
     pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Flow {
@@ -55,7 +64,7 @@ impl Session {
     /// What can be said before the statement is planned.
     fn check_form(&self, statement: &Explain) -> Result<()> {
         let format = self.explain_format(statement);
-        if !TRADITIONAL.contains(&&*format) && !["TREE", "JSON"].contains(&&*format) {
+        if !TRADITIONAL.contains(&&*format) && !["TREE", "JSON", WHY].contains(&&*format) {
             let written = statement.format.as_ref().unwrap_or(&format);
             return Err(Error::new(&ER_UNKNOWN_EXPLAIN_FORMAT, &[written]));
         }
@@ -69,7 +78,7 @@ impl Session {
         if statement.analyze && matches!(statement.target, ExplainTarget::Connection(_)) {
             return Err(Error::unsupported("EXPLAIN ANALYZE FOR CONNECTION"));
         }
-        if statement.analyze && statement.format.is_some() && format != "TREE" {
+        if statement.analyze && statement.format.is_some() && !["TREE", WHY].contains(&&*format) {
             return Err(Error::unsupported(format_args!("EXPLAIN ANALYZE with {format} format")));
         }
         Ok(())
@@ -111,9 +120,10 @@ impl Session {
         }
         if statement.analyze {
             let analyzes = std::mem::replace(&mut exchange.analyzes, true);
+            let says_why = std::mem::replace(&mut exchange.says_why, self.explain_format(statement) == WHY);
             let planned = Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values, creates: None };
             let flow = self.run_plan(planned, exchange);
-            exchange.analyzes = analyzes;
+            (exchange.analyzes, exchange.says_why) = (analyzes, says_why);
             return flow;
         }
         let done = self.explain_plan(&cached, statement, exchange);
@@ -127,6 +137,12 @@ impl Session {
             self.env.set_user_var(variable, Value::from(explain::json(plan)))?;
             return Ok(Done::nothing());
         }
+        if format == WHY
+            && let Some(target) = planned_target(statement)
+        {
+            let why = self.with_plan_context(|context| why(target, context))?;
+            return self.put_rows(&[text("EXPLAIN")], &[vec![Value::from(why.text)]], exchange);
+        }
         let (columns, rows) = match format.as_str() {
             "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(plan))]]),
             "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(plan))]]),
@@ -137,7 +153,11 @@ impl Session {
 
     /// One try of EXPLAIN ANALYZE.
     pub(super) fn measure_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
-        let Planned { plan, params, .. } = *planned;
+        let Planned { plan, params, ast, .. } = *planned;
+        let why = match ast.filter(|_| exchange.says_why) {
+            Some(ast) => Some(self.with_plan_context(|context| why(ast, context))?),
+            None => None,
+        };
         let measures = Measures::default();
         let found = {
             let in_use = InUse { tables: Tables::Of(plan), outer: None };
@@ -147,11 +167,18 @@ impl Session {
             query::measure(plan, &statement)?
         };
         let is_run = !matches!(plan, Plan::Insert(_));
+        let given = RefCell::new(Vec::new());
         let note = |node: &Node| match node {
-            Node::Scan(scan) if is_run => format!(" (rows={}){}", scan.rows_estimate, measures.text(node)),
+            Node::Scan(scan) if is_run => {
+                given.borrow_mut().extend(measures.rows(node).map(|rows| (scan.alias.clone(), rows)));
+                format!(" (rows={}){}", scan.rows_estimate, measures.text(node))
+            }
             _ => measures.text(node),
         };
-        let tree = explain::tree_with(plan, &note);
+        let mut tree = explain::tree_with(plan, &note);
+        if let Some(why) = why {
+            tree = format!("{}{}{tree}", why.text, worst_estimate(&why, &given.take()));
+        }
         let done = self.put_rows(&[text("EXPLAIN")], &[vec![Value::from(tree)]], exchange)?;
         if let Some(found) = found {
             self.env.diagnostics.set_found_rows(found);
@@ -167,6 +194,21 @@ impl Session {
             None if statement.analyze => "TREE".to_string(),
             None => self.env.settings.explain_format.clone(),
         }
+    }
+}
+
+/// Of the rows that tables were expected to give in one opening and those that they gave.
+fn worst_estimate(why: &Why, given: &[(String, f64)]) -> String {
+    let wrong_by = |expected: f64, actual: f64| ((expected + 1.0) / (actual + 1.0)).max((actual + 1.0) / (expected + 1.0));
+    let all = given.iter().filter_map(|(alias, actual)| {
+        let (_, expected) = why.estimates.iter().find(|(of, _)| of == alias)?;
+        Some((wrong_by(*expected, *actual), alias, *expected, *actual))
+    });
+    match all.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((by, alias, expected, actual)) if by > NEAR => {
+            format!("The estimate that was most wrong: {alias} gave {} rows a time, {} were expected.\n", figure(actual), figure(expected))
+        }
+        _ => format!("No table's estimate was wrong by more than {NEAR} times.\n"),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Threads that help the one of a statement: of all statements together no more than there are cores.
 //!
-//! They run at a lower priority, and the statement's own thread waits for them: long work takes the cores that short statements leave.
+//! The statement's own thread waits for them. While short statements run beside them they run at a lower priority: long work takes the cores that
+//! those leave. Alone they do not, because other programs on the machine would have three times their share.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use vaquita_types::stack;
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
+static SHORT_BESIDE: AtomicBool = AtomicBool::new(false);
 static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
 pub fn cores() -> usize {
@@ -19,6 +22,32 @@ pub fn cores() -> usize {
 
 /// A third of the share of a thread of a session, where both want a core.
 const NICENESS: i32 = 5;
+
+thread_local! {
+    /// Of a helper's thread: whether its priority is lower. There is no way back without a privilege.
+    static LOWERED: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Whether there are short statements now that helpers should make way for.
+pub fn set_short_beside(beside: bool) {
+    SHORT_BESIDE.store(beside, Ordering::Relaxed);
+}
+
+pub fn is_short_beside() -> bool {
+    SHORT_BESIDE.load(Ordering::Relaxed)
+}
+
+pub fn are_busy() -> bool {
+    BUSY.load(Ordering::Relaxed) > 0
+}
+
+fn lower_beside_short() {
+    if SHORT_BESIDE.load(Ordering::Relaxed) && LOWERED.get() == Some(false) {
+        LOWERED.set(Some(true));
+        // Without it the work is done all the same.
+        let _ = rustix::process::nice(NICENESS);
+    }
+}
 
 /// Things that threads take one after the other, in their order.
 pub struct Queue<'a, T> {
@@ -81,6 +110,7 @@ impl Pace {
         if now - self.since < self.turn {
             return;
         }
+        lower_beside_short();
         let before = clock_gettime(ClockId::ProcessCPUTime);
         thread::yield_now();
         self.since = Instant::now();
@@ -124,8 +154,8 @@ impl Helpers {
     pub fn run_beside<T>(&self, name: &str, work: impl Fn() + Sync, own: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             let yielding = || {
-                // Without it the work is done all the same.
-                let _ = rustix::process::nice(NICENESS);
+                LOWERED.set(Some(false));
+                lower_beside_short();
                 work();
             };
             for n in 0..self.0 {
@@ -145,8 +175,8 @@ impl Helpers {
         }
         thread::scope(|scope| {
             let yielding = || {
-                // Without it the work is done all the same.
-                let _ = rustix::process::nice(NICENESS);
+                LOWERED.set(Some(false));
+                lower_beside_short();
                 work()
             };
             let spawn = |n| {

@@ -8,16 +8,29 @@ use crate::fronts::http::console::layout::{Content, failure, section, tile, toke
 use crate::fronts::http::console::shown::{count, time_ps};
 use crate::fronts::http::console::statements::{Row, Rows, literal, quoted};
 
+/// What is asked of the sample's plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Plan,
+    Why,
+    Analyze,
+}
+
 pub fn show(view: &mut View<'_>) -> Result<Content> {
-    page(view, false)
+    let asked = match view.form.get("explain") {
+        "1" => Some(Asked::Plan),
+        "why" => Some(Asked::Why),
+        _ => None,
+    };
+    page(view, asked)
 }
 
 /// A form asks for it: the sample runs, though in a transaction that may not write.
 pub fn analyze(view: &mut View<'_>) -> Result<Content> {
-    page(view, true)
+    page(view, Some(Asked::Analyze))
 }
 
-fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
+fn page(view: &mut View<'_>, asked: Option<Asked>) -> Result<Content> {
     let schema = view.form.get("schema").to_string();
     let of = format!(
         "WHERE digest = {} AND {}",
@@ -36,8 +49,7 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
     let plans = view.statements.rows(&format!("SELECT * FROM vaquita.statement_plans {of} ORDER BY last_seen DESC"));
     let sample = row.text("query_sample_text").to_string();
     let is_whole = !sample.is_empty() && !sample.ends_with("...");
-    let is_explained = is_whole && (analyzes || view.form.get("explain") == "1");
-    let plan = is_explained.then(|| plan(view, &schema, &sample, analyzes));
+    let plan = asked.filter(|_| is_whole).map(|asked| (asked, plan(view, &schema, &sample, asked)));
     let body = html! {
         h1 { "Statement" }
         pre.sql { (row.text("digest_text")) }
@@ -58,6 +70,11 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
                         input type="hidden" name="explain" value="1";
                         button { "EXPLAIN" }
                     }
+                    form method="get" {
+                        input type="hidden" name="schema" value=(schema);
+                        input type="hidden" name="explain" value="why";
+                        button title="What the plan was chosen among, and indexes that are missing" { "Why this plan" }
+                    }
                     form method="post" {
                         (token(view.login))
                         input type="hidden" name="schema" value=(schema);
@@ -68,9 +85,15 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
                 p.hint { "Only its beginning is kept (performance_schema_max_sql_text_length), so that it cannot be explained." }
             }
         }
-        @if let Some(plan) = plan {
+        @if let Some((asked, plan)) = plan {
             section {
-                h2 { @if analyzes { "Its plan, as it ran just now" } @else { "Its plan" } }
+                h2 {
+                    @match asked {
+                        Asked::Plan => "Its plan",
+                        Asked::Why => "Why this plan",
+                        Asked::Analyze => "Its plan, as it ran just now",
+                    }
+                }
                 @match plan {
                     Ok(rows) => pre.plan { @for row in rows.iter() { @for (_, value) in row.pairs() { (value.unwrap_or_default().trim_end()) "\n" } } },
                     Err(error) => (failure(&error)),
@@ -81,12 +104,14 @@ fn page(view: &mut View<'_>, analyzes: bool) -> Result<Content> {
     Ok(Content::new("Statement", body))
 }
 
-fn plan(view: &mut View<'_>, schema: &str, sample: &str, analyzes: bool) -> Result<Rows> {
+fn plan(view: &mut View<'_>, schema: &str, sample: &str, asked: Asked) -> Result<Rows> {
     if !schema.is_empty() {
         view.statements.run(&format!("USE {}", quoted(schema)))?;
     }
-    if !analyzes {
-        return view.statements.rows(&format!("EXPLAIN FORMAT=TREE {sample}"));
+    match asked {
+        Asked::Plan => return view.statements.rows(&format!("EXPLAIN FORMAT=TREE {sample}")),
+        Asked::Why => return view.statements.rows(&format!("EXPLAIN FORMAT=WHY {sample}")),
+        Asked::Analyze => {}
     }
     view.statements.run("START TRANSACTION READ ONLY")?;
     let rows = view.statements.rows(&format!("EXPLAIN ANALYZE {sample}"));
