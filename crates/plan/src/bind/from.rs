@@ -325,7 +325,7 @@ impl Binder<'_> {
         let bound = self.nested_query(query);
         self.reading_derived = reading;
         let (query, outermost) = bound?;
-        if !lateral && self.merges_derived() && is_mergeable(&query) {
+        if !lateral && self.merges_derived() && self.merge_wanted(alias) && is_mergeable(&query) {
             return self.merged(query, alias, names);
         }
         self.materialized(query, outermost < level, lateral, alias, names)

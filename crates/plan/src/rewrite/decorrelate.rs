@@ -60,6 +60,9 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
     }
     let Some(at) = query.subqueries.iter().position(|(id, _)| *id == sub.id) else { return Ok(None) };
     let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(None) };
+    if inner.block.hints.stays_subquery {
+        return Ok(None);
+    }
     let Some(keys) = keys_of(inner)? else { return Ok(None) };
     let (_, taken) = query.subqueries.swap_remove(at);
     let Some(mut inner) = taken.into_bound() else { return Ok(None) };

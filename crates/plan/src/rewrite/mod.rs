@@ -27,7 +27,7 @@ mod semijoins;
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Tables, text};
+use crate::logical::{LogicalBlock, Query, Relation, Tables, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -51,7 +51,7 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
         semijoins::to_semijoins(query)?;
         decorrelate::to_joins(query)?;
         rewrite_inside(query, catalog, None)?;
-        let tables = Tables { relations: &query.relations, owners: &query.owners, catalog };
+        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
         return REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables));
     };
     let bound = tree(query, catalog);
@@ -71,7 +71,8 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
     }
     changed.iter().for_each(|(name, tree)| watch(name, tree));
     for (name, rewrite) in REWRITES {
-        rewrite(&mut query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })?;
+        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
+        rewrite(&mut query.block, &tables)?;
         let after = tree(query, catalog);
         if after != before {
             watch(name, &after);
@@ -82,7 +83,16 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
 }
 
 fn tree(query: &Query, catalog: &dyn Catalog) -> String {
-    text::tree(&query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })
+    text::tree(&query.block, &tables_of(&query.relations, &query.owners, &query.block, catalog))
+}
+
+fn tables_of<'a>(
+    relations: &'a [Relation],
+    owners: &'a [Option<usize>],
+    block: &LogicalBlock,
+    catalog: &'a dyn Catalog,
+) -> Tables<'a> {
+    Tables { relations, owners, switches: block.hints.switches, catalog }
 }
 
 fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
