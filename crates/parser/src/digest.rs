@@ -8,6 +8,7 @@
 //! text of `STATEMENT_DIGEST_TEXT`, where lists of literals collapse to `(...)`.
 
 use crate::ParserOptions;
+use crate::ast::is_hint_word;
 use crate::lexer::{Lexer, Op, Tok, Token};
 
 /// What kind of literal was taken out.
@@ -160,10 +161,46 @@ pub fn normalize(sql: &[u8], opts: &ParserOptions) -> String {
         let token = lexer.next_token();
         match token.tok {
             Tok::Eof | Tok::Bad | Tok::Op(Op::Semicolon) => break,
+            Tok::Hint => push_hints(&mut out, sql.get(token.start as usize..token.end as usize).unwrap_or(&[]), opts),
             tok => push(&mut out, piece(sql, tok, token)),
         }
     }
     out.join(" ")
+}
+
+/// `/*+ BKA ( `t`@`q` ) */`: names of hints in capitals, all others in quotes, `@` with what it belongs to.
+fn push_hints(out: &mut Vec<String>, hints: &[u8], opts: &ParserOptions) {
+    let mut lexer = Lexer::new(hints, opts);
+    let (mut begun, mut behind) = (false, 0);
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.tok, Tok::Eof | Tok::Bad) {
+            break;
+        }
+        if !std::mem::replace(&mut begun, true) {
+            out.push("/*+".to_string());
+        }
+        let text = String::from_utf8_lossy(hints.get(token.start as usize..token.end as usize).unwrap_or(&[])).into_owned();
+        let name = || format!("`{}`", text.trim_matches(['`', '"']));
+        match token.tok {
+            Tok::At if token.at as usize == behind && behind > 0 => {
+                if let Some(table) = out.last_mut().filter(|last| last.ends_with('`')) {
+                    table.push_str(&format!("@{}", name()));
+                } else {
+                    push(out, format!("@{}", name()));
+                }
+            }
+            Tok::At => push(out, format!("@{}", name())),
+            Tok::Ident | Tok::Kw(_) if is_hint_word(&text) => push(out, text.to_ascii_uppercase()),
+            Tok::Ident | Tok::Kw(_) | Tok::QuotedIdent => push(out, name()),
+            Tok::Op(Op::Dot) => {}
+            tok => push(out, piece(hints, tok, token)),
+        }
+        behind = token.end as usize;
+    }
+    if begun {
+        out.push("*/".to_string());
+    }
 }
 
 fn ends(out: &[String], tail: &[&str]) -> bool {
@@ -305,6 +342,12 @@ mod tests {
                  `concat` (?) , ? LIKE ? FROM `db` . `t` WHERE `a` IS NULL AND `b` = ? AND `c` IN \
                  (...) AND `d` IN (...)",
             ),
+            (
+                "select /*+ bka(t1@q, `t 2`) qb_name(q) max_execution_time(100) semijoin(@`x` firstmatch, loosescan) bad(1,2) */ 1",
+                "SELECT /*+ BKA ( `t1`@`q` , `t 2` ) QB_NAME ( `q` ) MAX_EXECUTION_TIME (?) \
+                 SEMIJOIN ( @`x` FIRSTMATCH , LOOSESCAN ) `bad` (...) */ ?",
+            ),
+            ("select /*+ */ 1", "SELECT ?"),
             ("select 'a' 'b', _latin1'x', n'd', 0x12, true, date '2020-01-01'", "SELECT ? ? , (_charset) ?, ... , TRUE , DATE ?"),
         ];
         for (sql, expected) in cases {

@@ -11,7 +11,7 @@
 //! 4. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 //!
-//! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `data_type`, `catalog`, `uses` and `settings`, `tree` (`expr`, `node`, `env`,
+//! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `data_type`, `catalog`, `uses`, `switches` and `settings`, `tree` (`expr`, `node`, `env`,
 //! `function`, `visit`), `text`, `eval`, `typing`, `func`, `partition`, `explain`, `logical`, `rewrite`, `optimize`, `bind`; beside them `params`,
 //! `bounds` and `parallel`, which read finished plans.
 
@@ -34,6 +34,7 @@ pub mod params;
 pub mod partition;
 pub mod rewrite;
 pub mod settings;
+pub mod switches;
 pub mod text;
 mod tree;
 pub mod typing;

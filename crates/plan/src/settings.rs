@@ -17,6 +17,7 @@ use vaquita_types::sql_mode;
 use vaquita_types::temporal::TimeZone;
 
 use crate::locale::Locale;
+use crate::switches::Switches;
 
 #[derive(Clone)]
 pub struct PlanSettings {
@@ -40,6 +41,8 @@ pub struct PlanSettings {
     pub division_decimals: u8,
     /// `lc_time_names`, unless it is `en_US`: lengths of the functions that write names.
     pub time_names: Option<&'static Locale>,
+    /// `optimizer_switch`
+    pub switches: Switches,
 }
 
 /// The settings of a session that a running statement reads.
@@ -115,6 +118,7 @@ impl PlanSettings {
         limits_without_key: true,
         division_decimals: 4,
         time_names: None,
+        switches: Switches::DEFAULT,
     };
 
     /// What the lexer and the parser know.
@@ -147,6 +151,7 @@ impl PartialEq for PlanSettings {
             limits_without_key,
             division_decimals,
             time_names,
+            switches,
         } = self;
         *sql_mode == other.sql_mode
             && *connection_collation == other.connection_collation
@@ -156,6 +161,7 @@ impl PartialEq for PlanSettings {
             && *safe_updates == other.safe_updates
             && *limits_without_key == other.limits_without_key
             && *division_decimals == other.division_decimals
+            && *switches == other.switches
             && time_names.map(|l| l.name) == other.time_names.map(|l| l.name)
             && *current_database == other.current_database
             && *time_zone == other.time_zone

@@ -110,6 +110,7 @@ impl Ddl<'_> {
         let insert = ast::Insert {
             replace: create.duplicates == Some(ast::OnDuplicateRows::Replace),
             hints: Vec::new(),
+            hinted: query.hinted,
             priority: None,
             ignore: create.duplicates == Some(ast::OnDuplicateRows::Ignore),
             table: ast::Name { db: Some(table.def.database.clone()), name: table.def.name.clone() },

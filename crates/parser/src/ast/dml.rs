@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use super::Name;
 use super::expr::{ColumnRef, Expr};
+use super::hint::Hint;
 use super::literal_rows::LiteralRows;
-use super::query::{FileFormat, Hint, Limit, OrderItem, Query, TableRef, With};
+use super::query::{FileFormat, Limit, OrderItem, Query, TableRef, With};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
     /// REPLACE instead of INSERT.
     pub replace: bool,
     pub hints: Vec<Hint>,
+    /// There are hints somewhere in the statement.
+    pub hinted: bool,
     pub priority: Option<Priority>,
     pub ignore: bool,
     pub table: Name,
@@ -57,6 +60,8 @@ pub struct Assignment {
 pub struct Update {
     pub with: Option<With>,
     pub hints: Vec<Hint>,
+    /// There are hints somewhere in the statement.
+    pub hinted: bool,
     pub low_priority: bool,
     pub ignore: bool,
     /// More than one reference, or a join, makes it a multi-table UPDATE.
@@ -71,6 +76,8 @@ pub struct Update {
 pub struct Delete {
     pub with: Option<With>,
     pub hints: Vec<Hint>,
+    /// There are hints somewhere in the statement.
+    pub hinted: bool,
     pub low_priority: bool,
     pub quick: bool,
     pub ignore: bool,

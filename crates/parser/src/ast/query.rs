@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::expr::{Expr, JsonOn, WindowSpec};
+use super::hint::Hint;
 use super::{DataType, Name};
 
 /// A query expression with all that surrounds its body.
@@ -18,6 +19,8 @@ pub struct Query {
     /// INTO, wherever it was written; only in a top-level query.
     pub into: Option<SelectInto>,
     pub locks: Vec<LockClause>,
+    /// There are hints somewhere in it. Nobody looks for them otherwise.
+    pub hinted: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -113,17 +116,6 @@ pub struct OrderItem {
 pub struct Limit {
     pub offset: Option<Expr>,
     pub count: Expr,
-}
-
-/// An optimizer hint of `/*+ .. */` that has an effect here.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Hint {
-    MaxExecutionTimeMs(u64),
-    /// `SET_VAR(name = value)`
-    SetVar {
-        name: String,
-        value: Expr,
-    },
 }
 
 /// Where a value goes.

@@ -24,6 +24,7 @@ impl Parser<'_> {
         let mut insert = Insert {
             replace,
             hints,
+            hinted: false,
             priority,
             ignore,
             table: self.name()?,
@@ -40,6 +41,7 @@ impl Parser<'_> {
             insert.on_duplicate = self.assignments()?;
             self.in_duplicate_update = false;
         }
+        insert.hinted = self.hinted;
         Ok(Statement::Insert(Box::new(insert)))
     }
 
@@ -71,7 +73,7 @@ impl Parser<'_> {
         self.into_allowed = into_allowed;
         // `VALUES ROW(…), …` with nothing around it is to an INSERT what `VALUES (…), …` is.
         insert.source = match query {
-            Query { with: None, body: QueryBody::Values(rows), order_by, limit: None, into: None, locks }
+            Query { with: None, body: QueryBody::Values(rows), order_by, limit: None, into: None, locks, hinted: _ }
                 if order_by.is_empty() && locks.is_empty() =>
             {
                 InsertSource::Values(rows)
@@ -165,6 +167,7 @@ impl Parser<'_> {
         Ok(Statement::Update(Box::new(Update {
             with,
             hints,
+            hinted: self.hinted,
             low_priority,
             ignore,
             tables,
@@ -184,6 +187,7 @@ impl Parser<'_> {
         let mut delete = Delete {
             with,
             hints: self.hints(),
+            hinted: false,
             low_priority: false,
             quick: false,
             ignore: false,
@@ -211,6 +215,7 @@ impl Parser<'_> {
                 delete.from = self.table_refs()?;
             } else {
                 self.single_delete(&mut delete, first)?;
+                delete.hinted = self.hinted;
                 return Ok(Statement::Delete(Box::new(delete)));
             }
         } else {
@@ -219,6 +224,7 @@ impl Parser<'_> {
             delete.from = self.table_refs()?;
         }
         delete.filter = self.opt_where()?;
+        delete.hinted = self.hinted;
         Ok(Statement::Delete(Box::new(delete)))
     }
 

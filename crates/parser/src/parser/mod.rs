@@ -140,6 +140,8 @@ pub(crate) struct Parser<'a> {
     table_parens: bool,
     /// In the assignments of ON DUPLICATE KEY UPDATE.
     in_duplicate_update: bool,
+    /// Hints were read.
+    hinted: bool,
     /// The stored program whose body is being read.
     program: Option<Box<program::Builder>>,
     /// Warnings of what was met: deprecated syntax, names that are cut.
@@ -172,6 +174,7 @@ impl<'a> Parser<'a> {
             into: None,
             table_parens: false,
             in_duplicate_update: false,
+            hinted: false,
             program: None,
             warnings: Vec::new(),
             orders_whole: false,

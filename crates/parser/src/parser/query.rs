@@ -55,7 +55,7 @@ impl Parser<'_> {
         self.opt_into()?;
         let locks = self.locks()?;
         self.opt_into()?;
-        Ok(Query { with, body, order_by, limit, into: None, locks })
+        Ok(Query { with, body, order_by, limit, into: None, locks, hinted: self.hinted })
     }
 
     /// A query up to the `)` that ends it, which is eaten.

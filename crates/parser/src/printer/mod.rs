@@ -59,9 +59,10 @@ pub trait Names {
 }
 
 /// The text of a view's query, with names as `names` completes them.
-pub fn print_view(query: &Query, style: Style<'_>, names: &dyn Names) -> String {
+/// `hints` are those that it keeps.
+pub fn print_view(query: &Query, style: Style<'_>, names: &dyn Names, hints: &str) -> String {
     let mut p = Printer::new(style);
-    p.view = Some(View { names: Some(names), ..View::default() });
+    p.view = Some(View { names: Some(names), hints, ..View::default() });
     p.query(query);
     p.out
 }
@@ -78,6 +79,8 @@ pub fn print_complete_view(query: &Query, style: Style<'_>, database: Option<&st
 #[derive(Default)]
 struct View<'a> {
     names: Option<&'a dyn Names>,
+    /// Hints that are to be printed in the first SELECT.
+    hints: &'a str,
     /// The database that is not named.
     left_out: Option<&'a str>,
     /// Subqueries of expressions around what is printed, whose columns have no names.

@@ -158,6 +158,7 @@ impl Printer<'_> {
 
     fn select(&mut self, select: &Select) {
         self.put("select ");
+        self.hints(&select.hints);
         let options = &select.options;
         for (set, word) in [
             (options.straight_join, "straight_join "),
@@ -206,6 +207,18 @@ impl Printer<'_> {
             self.ident(name);
             self.put(" AS ");
             self.window_spec(spec);
+        }
+    }
+
+    /// Of a view that is defined those that it keeps, in the first SELECT; of one that is there those that it has.
+    fn hints(&mut self, hints: &[Hint]) {
+        let Some(view) = &mut self.view else { return };
+        let kept = match view.names {
+            Some(_) => std::mem::take(&mut view.hints).to_string(),
+            None => hints.iter().filter_map(index_use).collect::<Vec<_>>().join(" "),
+        };
+        if !kept.is_empty() {
+            self.put(&format!("/*+ {kept} */ "));
         }
     }
 
@@ -514,4 +527,14 @@ impl Printer<'_> {
             self.put(charset);
         }
     }
+}
+
+/// The hint as a view's text has it.
+fn index_use(hint: &Hint) -> Option<String> {
+    let Hint::Plan(hint) = hint else { return None };
+    let table = hint.tables.first()?;
+    let block = table.block.as_ref().map_or_else(String::new, |block| format!("@{}", super::quote_ident(block)));
+    let indexes: Vec<String> = hint.indexes.iter().map(|index| super::quote_ident(index)).collect();
+    let space = if indexes.is_empty() { "" } else { " " };
+    Some(format!("{}({}{block}{space}{})", hint.kind.name(hint.on), super::quote_ident(&table.name), indexes.join(", ")))
 }

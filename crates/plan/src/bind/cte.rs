@@ -107,7 +107,7 @@ impl Binder<'_> {
         let working = self.working_references.len();
         let (mut query, outermost) = self.nested_query(&def.query)?;
         let is_same_everywhere = outermost >= level && self.working_references.len() == working;
-        if self.merges_derived(&mut query) {
+        if self.merge_wanted(alias) && self.merges_derived(&mut query) {
             return self.merged(query, alias, &def.columns);
         }
         let part = self.materialized(query, outermost < level, false, alias, &def.columns)?;
@@ -260,7 +260,7 @@ fn aggregates(root: &Logical) -> bool {
 }
 
 pub(super) fn bare(body: ast::QueryBody) -> ast::Query {
-    ast::Query { with: None, body, order_by: Vec::new(), limit: None, into: None, locks: Vec::new() }
+    ast::Query { with: None, body, order_by: Vec::new(), limit: None, into: None, locks: Vec::new(), hinted: false }
 }
 
 /// The blocks of a chain of UNIONs from left to right.

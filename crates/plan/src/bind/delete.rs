@@ -3,6 +3,7 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
+use super::hints::Hinted;
 use super::through_view::Changing;
 use super::update::{check_ordered, is_setup, several};
 use super::{Binder, Clause, Source};
@@ -13,12 +14,16 @@ impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
         check_targets(delete, self.cx.settings.current_database.as_deref())?;
         self.push_frame();
+        if delete.hinted {
+            self.read_hints(Hinted::Delete(delete));
+        }
         if let Some(with) = &delete.with {
             self.push_with(with)?;
         }
         self.operation = "DELETE";
         // The form for several tables reads them all, whatever it makes of it.
-        let tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
+        let hinted = self.enter_hinted(delete);
+        let tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT }, hinted)?;
         let targets = self.delete_targets(delete)?;
         check_ordered(several(tree.as_ref()), "DELETE", &delete.order_by, delete.limit.as_ref())?;
         self.mark_targets(&targets);

@@ -326,7 +326,7 @@ impl Binder<'_> {
         let bound = self.nested_query(query);
         self.reading_derived = reading;
         let (mut query, outermost) = bound?;
-        if !lateral && self.merges_derived(&mut query) {
+        if !lateral && self.merge_wanted(alias) && self.merges_derived(&mut query) {
             return self.merged(query, alias, names);
         }
         self.materialized(query, outermost < level, lateral, alias, names)

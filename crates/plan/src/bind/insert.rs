@@ -12,6 +12,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnDefault, TableRef};
 use vaquita_types::{Error, Result, TypeKind, errno};
 
+use super::hints::Hinted;
 use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, same_name, written};
 use super::through_view::Inserted;
 use super::{Binder, Clause, Named};
@@ -30,6 +31,9 @@ impl Binder<'_> {
             | if insert.replace { DELETE } else { NOTHING }
             | if insert.on_duplicate.is_empty() { NOTHING } else { UPDATE };
         self.operation = "INSERT";
+        if insert.hinted {
+            self.read_hints(Hinted::Insert(insert));
+        }
         let into = match self.cx.insert_target {
             Some(table) => {
                 self.note_table(table);
@@ -80,6 +84,7 @@ impl Binder<'_> {
             columns.clear();
         }
         self.push_frame();
+        self.resolve_insert_hints(insert, into);
         let table = into.table.clone();
         let width = table.columns.len();
         self.frame().width = 2 * width;

@@ -14,7 +14,7 @@ use crate::data_type::column_type;
 use crate::eval::json::syntax_error;
 use crate::expr::Expr;
 use crate::json_table::{JsonColumn, JsonColumnValue, JsonOn, JsonRows, JsonTable};
-use crate::logical::{Logical, LogicalBlock, Read};
+use crate::logical::{BlockHints, Logical, LogicalBlock, Read};
 use crate::node::OutputColumn;
 use crate::visit;
 
@@ -52,7 +52,13 @@ impl Binder<'_> {
         let rows = self.json_rows(&table.path, &table.columns, alias, &mut columns)?;
         let slots = (0..columns.output.len()).collect();
         let root = Logical::JsonTable { document, table: Arc::new(JsonTable { rows, slots }) };
-        Ok(LogicalBlock { root, read: Read::Output(columns.output), straight: false, calc_found_rows: false })
+        Ok(LogicalBlock {
+            root,
+            read: Read::Output(columns.output),
+            straight: false,
+            calc_found_rows: false,
+            hints: BlockHints::default(),
+        })
     }
 
     fn json_rows(

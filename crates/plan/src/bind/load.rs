@@ -56,6 +56,7 @@ impl Binder<'_> {
         let insert = ast::Insert {
             replace: load.on_duplicate == ast::LoadDuplicate::Replace,
             hints: Vec::new(),
+            hinted: false,
             priority: None,
             // The client has sent the file already: LOCAL goes on where others fail.
             ignore: load.on_duplicate == ast::LoadDuplicate::Ignore

@@ -20,6 +20,7 @@ mod full_text;
 mod function;
 mod generated;
 mod group;
+mod hints;
 mod insert;
 mod json_table;
 mod json_value;
@@ -52,6 +53,7 @@ use crate::expr::{Expr, FullTextMatch, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SharedQuery, SortKey};
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
+use crate::switches::Switches;
 use crate::uses::{Actions, TableUse};
 use crate::visit;
 
@@ -88,6 +90,8 @@ pub struct PlanContext<'a> {
     pub watch: Option<Watch<'a>>,
     /// Is told what the names of a view's query mean.
     pub names: Option<&'a NameLog>,
+    /// Is told what is wrong with optimizer hints.
+    pub hint_warning: Option<&'a dyn Fn(Error)>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -102,6 +106,7 @@ impl<'a> PlanContext<'a> {
             sys_var_type: None,
             watch: None,
             names: None,
+            hint_warning: None,
             fold: false,
             check_interrupt: None,
             place,
@@ -112,22 +117,30 @@ impl<'a> PlanContext<'a> {
 /// The plan of a query, INSERT, REPLACE, UPDATE or DELETE; error 1235 for any other statement.
 pub fn plan_statement(statement: &ast::Statement, cx: &PlanContext<'_>) -> Result<Plan> {
     let mut binder = Binder::new(cx);
-    match statement {
-        ast::Statement::Query(query) => Ok(Plan::Query(binder.top_query(query)?)),
+    let plan = match statement {
+        ast::Statement::Query(query) => binder.top_query(query).map(Plan::Query),
         ast::Statement::Insert(insert) => binder.insert(insert),
         ast::Statement::Update(update) => binder.update(update),
         ast::Statement::Delete(delete) => binder.delete(delete),
         _ => Err(Error::unsupported("planning of this statement")),
-    }
+    };
+    binder.tell_hint_warnings();
+    plan
 }
 
 /// A stand-alone expression: SET, DO, LIMIT, KILL. It sees no table.
 pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
+    let mut hinted = false;
+    expr.queries(&mut |query| hinted |= query.hinted);
+    if hinted {
+        binder.read_hints(hints::Hinted::Scalar(expr));
+    }
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
     binder.fold(&mut bound);
     binder.plan_subqueries(0, &mut bound)?;
+    binder.tell_hint_warnings();
     Ok(bound)
 }
 
@@ -277,6 +290,13 @@ pub(crate) struct Binder<'a> {
     met_itself: bool,
     /// EARLY-2, with the block that each is of; they come behind the others.
     early_of_numbers: Vec<(usize, Expr)>,
+    /// Of the statement or the view that is being bound, if it has any.
+    hints: Option<Box<hints::Hints>>,
+    /// Query blocks that hints were read of, in all views.
+    hinted_blocks: usize,
+    hint_warnings: Vec<Error>,
+    /// `optimizer_switch`, as the statement has it.
+    switches: Switches,
 }
 
 /// Expressions, tables and queries that are bound between two looks at the interrupt.
@@ -320,6 +340,10 @@ impl<'a> Binder<'a> {
             bare_stars: None,
             met_itself: false,
             early_of_numbers: Vec::new(),
+            hints: None,
+            hinted_blocks: 0,
+            hint_warnings: Vec::new(),
+            switches: cx.settings.switches,
         }
     }
 
@@ -432,6 +456,9 @@ impl<'a> Binder<'a> {
     }
 
     fn top_query(&mut self, query: &ast::Query) -> Result<Arc<QueryPlan>> {
+        if query.hinted {
+            self.read_hints(hints::Hinted::Query(query));
+        }
         let bound = self.query(query)?;
         let mut plan = self.plan_query(bound)?;
         plan.tables = std::mem::take(&mut self.tables);
@@ -550,7 +577,7 @@ fn execution_ms_max(body: &ast::QueryBody) -> u64 {
         ast::QueryBody::Select(select) => {
             let limits = select.hints.iter().filter_map(|hint| match hint {
                 ast::Hint::MaxExecutionTimeMs(ms) => Some(*ms),
-                ast::Hint::SetVar { .. } => None,
+                _ => None,
             });
             limits.into_iter().next().unwrap_or(0)
         }

@@ -4,10 +4,11 @@ use vaquita_parser as ast;
 use vaquita_types::errno::ErrorDef;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
+use super::hints::join_order_warnings;
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Frame, Relation, Source};
 use crate::expr::{Expr, Slot};
-use crate::logical::{Logical, LogicalBlock, Query, Read};
+use crate::logical::{BlockHints, Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::rewrite::rewrite_query;
 use crate::typing;
@@ -190,8 +191,9 @@ impl Binder<'_> {
     }
 
     /// Rewrites and plans a query that is bound.
-    pub(super) fn plan_query(&self, mut query: Query) -> Result<QueryPlan> {
+    pub(super) fn plan_query(&mut self, mut query: Query) -> Result<QueryPlan> {
         rewrite_query(&mut query, self.cx.catalog, self.cx.watch)?;
+        self.check_join_orders(&mut query)?;
         optimize::plan_query(query, self.cx.catalog)
     }
 
@@ -201,8 +203,10 @@ impl Binder<'_> {
         let (relations, owners) = (std::mem::take(&mut frame.relations), std::mem::take(&mut frame.slot_owner));
         let mut query = Query::new(block, relations, owners, std::mem::take(&mut frame.subqueries), false);
         rewrite_query(&mut query, self.cx.catalog, self.cx.watch)?;
+        self.check_join_orders(&mut query)?;
         let Query { block, mut relations, owners, width, mut subqueries, .. } = query;
         let node = optimize::plan_block(block, &mut relations, &owners, &mut subqueries, self.cx.catalog)?.root;
+        let Some(frame) = self.frames.last_mut() else { return Err(Error::internal("no frame to plan")) };
         *frame = Frame { relations, slot_owner: owners, subqueries, width, ..std::mem::take(frame) };
         Ok(node)
     }
@@ -215,6 +219,9 @@ impl Binder<'_> {
         for (_, inner) in frame.subqueries.iter_mut().filter(|(id, _)| bound.contains(id)) {
             if let Some(query) = inner.bound_mut() {
                 rewrite_query(query, self.cx.catalog, self.cx.watch)?;
+                if self.hinted_blocks > 0 {
+                    join_order_warnings(query, &mut self.hint_warnings)?;
+                }
             }
         }
         optimize::plan_subqueries(expr, &mut frame.subqueries, self.cx.catalog)
@@ -358,7 +365,7 @@ fn calculates_found_rows(mut body: &ast::QueryBody) -> bool {
 }
 
 fn block_of(root: Logical, output: Vec<OutputColumn>) -> LogicalBlock {
-    LogicalBlock { root, read: Read::Output(output), straight: false, calc_found_rows: false }
+    LogicalBlock { root, read: Read::Output(output), straight: false, calc_found_rows: false, hints: BlockHints::default() }
 }
 
 /// Beside texts and dates a set operation takes BIT and YEAR for numbers.

@@ -89,6 +89,8 @@ pub struct Frame {
     pub inside_aggregate: bool,
     /// In the left operand of IN, ALL or ANY with a query.
     pub beside_subquery: bool,
+    /// The block's place among those of `Binder::hints`.
+    pub hinted: Option<usize>,
 }
 
 impl Default for Frame {
@@ -113,6 +115,7 @@ impl Default for Frame {
             any_value_seen: false,
             inside_aggregate: false,
             beside_subquery: false,
+            hinted: None,
         }
     }
 }

@@ -49,7 +49,11 @@ impl Binder<'_> {
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
         self.refuse_options(select)?;
         let frame = self.frames.len() - 1;
+        let hinted = self.enter_hinted(select);
         let part = self.from(&select.from, SELECT)?;
+        if let Some(block) = hinted {
+            self.resolve_hints(block, part.as_ref().map_or(&[], |part| &part.relations));
+        }
         let (tree, relations, columns) = match part {
             Some(part) => (Some(part.tree), part.relations, part.columns),
             None => (None, Vec::new(), Vec::new()),
@@ -239,8 +243,9 @@ impl Binder<'_> {
         LogicalBlock {
             root: root.sorted(block.order_by, block.limit),
             read: Read::Output(block.output),
-            straight: block.straight,
+            straight: block.straight || self.has_fixed_order(),
             calc_found_rows: block.calc_found_rows,
+            hints: self.block_hints(),
         }
     }
 }

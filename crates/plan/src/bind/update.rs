@@ -7,6 +7,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result, errno};
 
+use super::hints::{Hinted, HintedBlock};
 use super::scope::{Scope, written};
 use super::through_view::Changing;
 use super::{Binder, Clause, Source};
@@ -21,12 +22,16 @@ pub(super) const EXCLUSIVE: RowLock = RowLock { exclusive: true, wait: LockWait:
 impl Binder<'_> {
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<Plan> {
         self.push_frame();
+        if update.hinted {
+            self.read_hints(Hinted::Update(update));
+        }
         if let Some(with) = &update.with {
             self.push_with(with)?;
         }
         self.operation = "UPDATE";
         let one = matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]);
-        let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
+        let hinted = self.enter_hinted(update);
+        let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE }, hinted)?;
         let several = several(tree.as_ref());
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
@@ -68,12 +73,20 @@ impl Binder<'_> {
     }
 
     /// FROM of a statement that changes rows; its scope stays. `actions` are what the statement does to each table at least.
-    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<Logical>> {
+    pub(super) fn dml_from(
+        &mut self,
+        refs: &[ast::TableRef],
+        actions: Actions,
+        hinted: Option<HintedBlock>,
+    ) -> Result<Option<Logical>> {
         let frame = self.frames.len() - 1;
         self.changing = true;
         let bound = self.from(refs, actions);
         self.changing = false;
         let Some(part) = bound? else { return Err(Error::internal("no table to change")) };
+        if let Some(block) = hinted {
+            self.resolve_hints(block, &part.relations);
+        }
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         Ok(Some(part.tree))
     }
@@ -238,7 +251,9 @@ impl Binder<'_> {
             slots.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
         }
         let root = tree.unwrap_or(Logical::One).filtered(filter).sorted(keys, limit);
-        self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight: false, calc_found_rows: false })
+        let straight = self.has_fixed_order();
+        let hints = self.block_hints();
+        self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight, calc_found_rows: false, hints })
     }
 }
 

@@ -18,6 +18,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, SqlSecurity, TableDef, Tab
 use vaquita_types::{ColumnType, Error, Result, Value, errno, stack};
 
 use super::from::FromPart;
+use super::hints::Hinted;
 use super::merging::{is_mergeable, make_optional, unordered};
 use super::scope::VisibleColumn;
 use super::update::table_key;
@@ -39,7 +40,7 @@ pub struct DefinedView {
     pub is_updatable: bool,
     /// The tables and views that its text names.
     pub tables: Vec<(String, String)>,
-    /// Of JSON as a condition.
+    /// Of hints, and of JSON as a condition.
     pub warnings: Vec<Error>,
     /// The stored functions.
     pub functions: Vec<(String, String)>,
@@ -53,14 +54,21 @@ pub fn define_view(
     cx: &PlanContext<'_>,
 ) -> Result<DefinedView> {
     let log = NameLog { view: (database.to_string(), name.to_string()), ..NameLog::default() };
-    let cx = PlanContext { names: Some(&log), ..*cx };
+    let told = RefCell::new(Vec::new());
+    let tell = |warning| told.borrow_mut().push(warning);
+    let cx = PlanContext { names: Some(&log), hint_warning: Some(&tell), ..*cx };
     let mut binder = Binder::new(&cx);
+    if query.hinted {
+        binder.read_hints(Hinted::Query(query));
+    }
     let bound = binder.query(query)?;
+    binder.tell_hint_warnings();
+    let hints = binder.hints_of_view();
     let merges = is_mergeable(&bound, false);
     let is_updatable = is_called_updatable(&bound);
-    let warnings = binder.take_early().iter().filter_map(json_warning).collect();
+    let warnings = told.take().into_iter().chain(binder.take_early().iter().filter_map(json_warning)).collect();
     Ok(DefinedView {
-        text: print_view(query, style, &log),
+        text: print_view(query, style, &log, &hints),
         output: bound.output().to_vec(),
         merges,
         is_updatable,
@@ -234,7 +242,8 @@ impl Binder<'_> {
             .map(|(n, column)| (names.get(n).unwrap_or(&column.name).as_str(), &column.expr.ty, column.expr.nullable));
         let def: TableRef = Arc::new(definition(&view, columns));
         self.uses()?.set_table(&def);
-        let may_merge = view.algorithm() != Some("TEMPTABLE");
+        let is_wanted = view.algorithm() == Some("MERGE") || self.merge_wanted(alias);
+        let may_merge = view.algorithm() != Some("TEMPTABLE") && is_wanted;
         if let Some(found) = self.target_in_view.take().filter(|_| may_merge && self.merges_here(&mut query, true)) {
             if self.views.is_empty() {
                 return Err(self.refuse_view_of_target(found, &object, alias));
@@ -377,7 +386,12 @@ impl Binder<'_> {
         self.scopes.iter_mut().for_each(|s| s.hidden = true);
         self.views.push(key);
         self.uses()?.set_whose(inner);
+        let hints = self.hints.take();
+        if view.query.hinted {
+            self.read_hints(Hinted::Query(&view.query));
+        }
         let bound = self.query_of_view(&view.query);
+        self.hints = hints;
         self.uses()?.set_whose(outer);
         self.views.pop();
         for (scope, was) in self.scopes.iter_mut().zip(hidden) {

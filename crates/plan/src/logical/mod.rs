@@ -18,11 +18,13 @@
 
 pub(crate) mod dependencies;
 mod expressions;
+pub(crate) mod hints;
 pub(crate) mod merge;
 mod relation;
 pub(crate) mod text;
 
 pub(crate) use expressions::outside_reads;
+pub(crate) use hints::BlockHints;
 pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, UsedView, bit, same_name, set_of};
 
 use std::sync::Arc;
@@ -126,10 +128,11 @@ impl Inner {
 pub(crate) struct LogicalBlock {
     pub root: Logical,
     pub read: Read,
-    /// SELECT STRAIGHT_JOIN: tables are joined in the order of FROM.
+    /// SELECT STRAIGHT_JOIN and JOIN_FIXED_ORDER: tables are joined in the order of FROM.
     pub straight: bool,
     /// SELECT SQL_CALC_FOUND_ROWS.
     pub calc_found_rows: bool,
+    pub hints: BlockHints,
 }
 
 /// What the statement takes of each row of a block.

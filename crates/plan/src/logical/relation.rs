@@ -8,9 +8,11 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Result};
 
 use super::Inner;
+use super::hints::TableHints;
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
 use crate::node::{ColumnOrigin, Limit, RowLock, SharedQuery};
+use crate::switches::Switches;
 use crate::tree::partition::ScanPartitions;
 use crate::uses::Whose;
 use crate::visit;
@@ -20,6 +22,7 @@ pub(crate) struct Tables<'a> {
     pub relations: &'a [Relation],
     /// Which relation fills each slot of the block's frame; none for results of aggregation and windows.
     pub owners: &'a [Option<usize>],
+    pub switches: Switches,
     pub catalog: &'a dyn Catalog,
 }
 
@@ -40,6 +43,8 @@ pub(crate) struct Relation {
     /// It may be missing in a row: inner side of an outer join.
     pub optional: bool,
     pub index_hints: Vec<ast::IndexHint>,
+    /// What optimizer hints say of it; it is there if any are in the statement or the view.
+    pub hints: Option<Box<TableHints>>,
     pub lock: Option<RowLock>,
     /// For UPDATE, DELETE and MATCH.
     pub key_slot: Option<Slot>,
@@ -149,6 +154,7 @@ impl Relation {
             columns,
             optional: false,
             index_hints: Vec::new(),
+            hints: None,
             lock: None,
             key_slot: None,
             free: false,
@@ -168,6 +174,11 @@ impl Relation {
     /// The qualifier `[db.]table` means this relation.
     pub fn is_called(&self, db: Option<&str>, table: &str) -> bool {
         self.alias == table && db.is_none_or(|db| self.database.as_deref() == Some(db))
+    }
+
+    /// Its tables stand in the frame in its place.
+    pub fn is_merged(&self) -> bool {
+        matches!(self.source, Source::Merged)
     }
 
     /// The slot of a column, if anything refers to it.

@@ -90,7 +90,7 @@ impl Printer<'_> {
 
     /// A query inside, which has names of its own.
     fn query(&mut self, query: &Query, level: usize) {
-        let tables = Tables { relations: &query.relations, owners: &query.owners, catalog: self.tables.catalog };
+        let tables = Tables { relations: &query.relations, owners: &query.owners, ..*self.tables };
         self.out += &block_at(&query.block, &tables, level);
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Block, Planned, Want, cost, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query};
 use crate::expr::{Expr, ExprKind, Slot};
+use crate::logical::hints::JoinOrder;
 use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
 use crate::node::{Aggregate, Limit, Node, QueryPlan, SetOpKind, SortKey, WindowFunction};
 use crate::visit;
@@ -29,9 +30,9 @@ struct Groups {
 
 /// The plan of a block's tree, which has been rewritten, and the block's output.
 pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
-    let LogicalBlock { root, read, straight, .. } = block;
+    let LogicalBlock { root, read, straight, hints, .. } = block;
     let (mut above, rows) = Above::take(root);
-    let planned = plan_rows(rows, tables, &above.want(), straight)?;
+    let planned = plan_rows(rows, tables, &above.want(), straight, &hints.orders)?;
     let (mut node, mut ordered) = (planned.node, planned.ordered);
     let rows = above.rows(planned.rows);
     if planned.first_row_is_extreme {
@@ -151,7 +152,7 @@ impl Above {
 }
 
 /// WHERE and what is below it.
-fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) -> Result<Planned> {
+fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool, orders: &[JoinOrder]) -> Result<Planned> {
     let (joins, pool) = match rows {
         Logical::Filter { input, predicate } => (*input, predicate),
         rows => (rows, Vec::new()),
@@ -180,7 +181,7 @@ fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) ->
             let rows = plan.rows_estimate;
             return Ok(unordered(Node::Derived { plan, slots, filter: Vec::new(), correlated, shared: None }, rows));
         }
-        joins => return order::join(tables, flatten::flatten(tables, joins, straight)?, pool, want),
+        joins => return order::join(tables, flatten::flatten(tables, joins, straight)?, pool, want, orders),
     };
     Ok(Planned { node, ordered: true, first_row_is_extreme: false, rows: 1.0 })
 }

@@ -5,9 +5,11 @@
 
 use vaquita_types::{Error, Result, TypeKind};
 
+use super::hints;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::logical::{Logical, Set, Source, Tables, bit, set_of};
 use crate::node::JoinKind;
+use crate::switches::Strategies;
 use crate::visit;
 
 #[derive(Clone, Debug)]
@@ -107,13 +109,15 @@ pub fn lateral(tables: &Tables<'_>, relation: usize) -> Result<Set> {
     }
 }
 
-/// Semijoins as inner joins with a distinct side, where the conditions allow it: `None` if there is none. The
-/// equalities with other tables go to the pool, which lets those tables be looked up by them.
-pub fn distinct_sides(tables: &Tables<'_>, items: &[Item], pool: &mut Vec<Expr>) -> Option<Vec<Item>> {
-    let mut changed = false;
+/// Semijoins as inner joins with a distinct side, where the conditions and hints allow it: `None` if there is none. The
+/// equalities with other tables go to the pool, which lets those tables be looked up by them. And whether a hint wants that.
+pub fn distinct_sides(tables: &Tables<'_>, items: &[Item], pool: &mut Vec<Expr>) -> Option<(Vec<Item>, bool)> {
+    let (mut changed, mut wanted) = (false, false);
     let mut result = Vec::with_capacity(items.len());
     for item in items {
-        let split = if item.kind == JoinKind::Semi { split_equalities(tables, item) } else { None };
+        let is_semijoin = item.kind == JoinKind::Semi;
+        let strategies = if is_semijoin { hints::strategies(tables, item.relations) } else { Strategies::ALL };
+        let split = if is_semijoin && strategies.distinct { split_equalities(tables, item) } else { None };
         let Some((own, equalities, keys)) = split else {
             result.push(item.clone());
             continue;
@@ -135,6 +139,7 @@ pub fn distinct_sides(tables: &Tables<'_>, items: &[Item], pool: &mut Vec<Expr>)
             continue;
         }
         changed = true;
+        wanted |= !strategies.first_match;
         pool.extend(equalities);
         result.push(Item {
             kind: JoinKind::Inner,
@@ -144,7 +149,7 @@ pub fn distinct_sides(tables: &Tables<'_>, items: &[Item], pool: &mut Vec<Expr>)
             relations: item.relations,
         });
     }
-    changed.then_some(result)
+    changed.then_some((result, wanted))
 }
 
 type Split = (Vec<Expr>, Vec<Expr>, Vec<Expr>);

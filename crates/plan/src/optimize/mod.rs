@@ -10,6 +10,8 @@
 //!
 //! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
 //!
+//! `hints` makes items wait for those that optimizer hints put before them.
+//!
 //! Semijoins as joins with a distinct side (`flatten::distinct_sides`) are no rewrite of the tree, because what they cost decides.
 
 mod block;
@@ -17,6 +19,7 @@ mod cost;
 mod equal;
 pub mod flatten;
 mod generated;
+mod hints;
 mod measure;
 mod order;
 mod partitions;
@@ -31,6 +34,7 @@ use vaquita_types::{Error, Result, TypeKind, stack};
 
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryState};
+use crate::logical::hints::Purpose;
 use crate::logical::{Inner, LogicalBlock, Query, Read, Relation, Source, Subqueries, Tables};
 use crate::node::{Aggregate, AggregateKind, KeptHeader, Node, OutputColumn, QueryPlan, SortKey};
 use crate::same_index::SameIndex;
@@ -77,7 +81,8 @@ pub(crate) fn plan_block(
     if !subqueries.is_empty() {
         plan_block_subqueries(&mut block, relations, subqueries, catalog)?;
     }
-    block::plan(block, &Tables { relations, owners, catalog })
+    let switches = block.hints.switches;
+    block::plan(block, &Tables { relations, owners, switches, catalog })
 }
 
 fn plan_inner(inner: &mut Inner, catalog: &dyn Catalog) -> Result<()> {
@@ -129,6 +134,13 @@ pub struct Want {
     pub limit: Option<u64>,
     /// The block is only MIN (false) or MAX (true) of this column.
     pub extreme: Option<(Expr, bool)>,
+}
+
+impl Want {
+    /// What an index is used for that has the order.
+    pub fn purpose(&self) -> Purpose {
+        if self.grouping { Purpose::Group } else { Purpose::Order }
+    }
 }
 
 #[derive(Debug)]

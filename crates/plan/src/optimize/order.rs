@@ -5,6 +5,7 @@
 //! or, if it has more rows than what it is joined with, those are hashed and it is read through.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::equal::{self, InClass};
 use super::flatten::{Item, Shape, distinct_sides, lateral};
+use super::hints::{self, Order};
 use super::measure::{self, Measured};
 use super::told;
 use super::path::{self, Candidate, Shares, TableInput};
@@ -21,6 +23,7 @@ use super::{Planned, Want, cost, filtered, generated, other_source, partitions};
 use crate::catalog::TableStatistics;
 use crate::choices::{BlockChoices, OrderChoice, WantedIndex};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use crate::logical::hints::{HashJoin, JoinOrder};
 use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
 use crate::node::{JoinKind, Node, Scan};
 use crate::visit;
@@ -46,7 +49,7 @@ pub(super) struct Condition {
     pub class: Option<InClass>,
 }
 
-pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
+pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want, orders: &[JoinOrder]) -> Result<Planned> {
     if tables.relations.len() > BLOCK_TABLES_MAX {
         return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&JOIN_TABLES_MAX]));
     }
@@ -61,6 +64,7 @@ pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want)
         measured: Vec::new(),
         asks: false,
         told: tables.catalog.choices().map(|_| BlockChoices::default()),
+        orders: hints::resolved(tables, orders),
     };
     let step = planner.nest(items, pool, 0, want)?;
     if let (Some(choices), Some(told)) = (tables.catalog.choices(), planner.told) {
@@ -87,6 +91,8 @@ struct Planner<'b, 'a> {
     asks: bool,
     /// What is chosen between, if somebody wants to know.
     told: Option<BlockChoices>,
+    /// Orders that hints ask for.
+    orders: Vec<Order>,
 }
 
 struct Step {
@@ -149,6 +155,8 @@ impl Planner<'_, '_> {
     /// Joins `items` under `pool`; `outside` are relations of this frame that are read before.
     fn nest(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
         let mut other_pool = pool.clone();
+        let other_items = distinct_sides(self.tables, &items, &mut other_pool);
+        let (items, obeyed) = hints::ordered(items, &self.orders, outside);
         let mut pool = self.conditions(pool);
         equal::classify(self.tables, &items, &mut pool)?;
         let mut order = self.best_order(&items, &pool, outside, want)?;
@@ -156,11 +164,16 @@ impl Planner<'_, '_> {
         if is_dear && self.shares.joins && self.measured.is_empty() && self.measure(&items, &pool)? {
             order = self.best_order(&items, &pool, outside, want)?;
         }
-        if let Some(other_items) = distinct_sides(self.tables, &items, &mut other_pool) {
+        if let Some((other_items, is_wanted)) = other_items {
+            let (other_items, other_obeyed) = hints::ordered(other_items, &self.orders, outside);
             let mut other_pool = self.conditions(other_pool);
             equal::classify(self.tables, &other_items, &mut other_pool)?;
             let other = self.best_order(&other_items, &other_pool, outside, want)?;
-            if total(&other) < total(&order) {
+            let is_better = match other_obeyed.cmp(&obeyed) {
+                Ordering::Equal => total(&other) < total(&order),
+                more => more == Ordering::Greater,
+            };
+            if is_wanted || is_better {
                 self.tell(&other_items, &other_pool, (outside, want), &other)?;
                 return self.build(other_items, other_pool, outside, want, &other);
             }
@@ -407,14 +420,18 @@ impl Planner<'_, '_> {
         let Facts { rows: mut inner_rows, cost: inner_cost, hash_keys, is_guess, alone: (item_rows, item_cost) } =
             self.facts(n, item, pool, placed, known)?;
         let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
-        if hash_keys == HashKeys::None {
+        let hash_join = hints::hash_join(self.tables, item.relations);
+        if hash_keys == HashKeys::None && hash_join != HashJoin::Refused {
             // Its rows are read once and kept, instead of being read again for each row before it.
             let kept_cost = item_cost + item_rows * cost::HASH_BUILD + rows * item_rows * cost::HASH_PROBE;
             if kept_cost < cost && item_rows <= KEPT_ROWS_MAX {
                 (cost, method) = (kept_cost, Method::HashItem);
             }
         }
-        if hash_keys == HashKeys::Some {
+        if hash_keys == HashKeys::Some && hash_join != HashJoin::Refused {
+            if hash_join == HashJoin::Wanted {
+                cost = f64::INFINITY;
+            }
             let mut consider = |hashed_cost: f64, by: Method| {
                 if hashed_cost < cost {
                     (cost, method) = (hashed_cost, by);
@@ -495,7 +512,8 @@ impl Planner<'_, '_> {
             statistics,
             slots: &slots,
             conditions,
-            hints: &rel.index_hints,
+            rules: rel.index_rules(self.tables.switches),
+            prefers_order: self.tables.switches.prefers_ordering_index(),
             want,
             key_slot: rel.key_slot,
             locks: rel.lock.is_some() || rel.key_slot.is_some(),

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use vaquita_parser::{IndexHint, IndexHintKind};
 use vaquita_types::charset::collation;
 use vaquita_types::geometry::srs;
 use vaquita_types::schema::{IndexDef, IndexKind, IndexPart, TableDef, TableId};
@@ -20,8 +19,12 @@ use super::{Want, cost};
 use crate::bounds::{KeyValue, to_key_value};
 use crate::catalog::{Catalog, TableStatistics, ValueRange};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
+use crate::logical::hints::{IndexRules, Purpose};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
 use crate::visit;
+
+/// What is added to the cost of what hints want to be the last resort.
+const REFUSED: f64 = 1e9;
 
 /// Ranges of one scan at most; more alternatives of IN lists stay conditions.
 const RANGES_MAX: usize = 10_000;
@@ -33,7 +36,10 @@ pub struct TableInput<'a> {
     pub slots: &'a [Option<Slot>],
     /// Conditions on this table and what was read before it.
     pub conditions: &'a [&'a Expr],
-    pub hints: &'a [IndexHint],
+    /// Which indexes may be used for what.
+    pub rules: IndexRules<'a>,
+    /// LIMIT makes an index cheaper that has the order.
+    pub prefers_order: bool,
     pub want: &'a Want,
     /// Where a row's clustered key goes.
     pub key_slot: Option<Slot>,
@@ -177,7 +183,7 @@ pub fn each(input: &TableInput<'_>, give: &mut dyn FnMut(Candidate)) {
     give(full_scan(input, false));
     give(full_scan(input, true));
     for (at, index) in input.table.indexes.iter().enumerate() {
-        if index.parts.is_empty() || index.is_full_text() || index.invisible || !allowed(index, input.hints) {
+        if index.parts.is_empty() || index.is_full_text() {
             continue;
         }
         index_candidates(input, at, index, &terms, &columns).into_iter().for_each(&mut *give);
@@ -212,9 +218,8 @@ fn windows(input: &TableInput<'_>, condition: &Expr, columns: &Columns<'_>) -> V
     }
     let usable = |index: &IndexDef| {
         index.is_spatial()
-            && !index.invisible
             && index.parts.first().is_some_and(|part| part.column == of.id)
-            && allowed(index, input.hints)
+            && input.rules.allows(index, Purpose::Find)
     };
     let candidate = |at: usize| {
         let equal = vec![KeyExpr { expr: geometry.clone(), null_safe: false }];
@@ -260,33 +265,11 @@ fn spatial_operands<'e>(function: &str, args: &'e [Expr], columns: &Columns<'_>)
     (MEETING.contains(&function) && columns.is_outside(geometry)).then_some((column, geometry))
 }
 
-/// USE and FORCE name the only indexes to consider, IGNORE those not to.
-fn allowed(index: &IndexDef, hints: &[IndexHint]) -> bool {
-    let named = |hint: &IndexHint| hint.indexes.iter().any(|n| n.eq_ignore_ascii_case(&index.name));
-    let mut restricted = false;
-    let mut chosen = false;
-    for hint in hints {
-        match hint.kind {
-            IndexHintKind::Ignore if named(hint) => return false,
-            IndexHintKind::Ignore => {}
-            IndexHintKind::Use | IndexHintKind::Force => {
-                restricted = true;
-                chosen |= named(hint);
-            }
-        }
-    }
-    !restricted || chosen
-}
-
-fn is_forced(hints: &[IndexHint]) -> bool {
-    hints.iter().any(|h| h.kind == IndexHintKind::Force)
-}
-
 fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
     let rows = cost::table_rows(input.statistics);
     let clustered = &input.table.indexes[0];
     let satisfied = order_of(input, clustered, &[], true).is_some_and(|r| r == reverse);
-    let penalty = if is_forced(input.hints) { 1e9 } else { 0.0 };
+    let penalty = if input.rules.is_forced() { REFUSED } else { 0.0 };
     // Without an order to gain, backwards is only slower.
     let slower = if reverse && !satisfied { 1.0 } else { 0.0 };
     let mut candidate = finish(
@@ -323,8 +306,9 @@ fn finish(
     let mut total = read_cost + rows_out.max(1.0) * asked as f64 * cost::SUBQUERY;
     if !input.want.order.is_empty() {
         match (ordered, input.want.limit) {
-            (true, Some(limit)) => total *= (limit as f64 / rows_out).min(1.0),
-            (true, None) => {}
+            (true, Some(limit)) if input.prefers_order => total *= (limit as f64 / rows_out).min(1.0),
+            (true, _) => {}
+            (false, _) if input.rules.forces_order(input.want.grouping) => total += REFUSED,
             (false, _) => total += cost::sort_cost(rows_out),
         }
         if ordered {
@@ -443,7 +427,15 @@ fn index_candidates(
     columns: &Columns<'_>,
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    let prefix = prefix_of(input.table, index, terms);
+    let finds = input.rules.allows(index, Purpose::Find);
+    let orders = !input.want.order.is_empty() && input.rules.allows(index, input.want.purpose());
+    if !finds && !orders {
+        return candidates;
+    }
+    let ranges = input.rules.allows_ranges(index);
+    let single = if ranges { Vec::new() } else { single_values(terms) };
+    let terms = if ranges { terms } else { &single };
+    let prefix = if finds { prefix_of(input.table, index, terms) } else { Prefix::default() };
     if index.multi_valued && prefix.equal.len() <= array_part(input.table, index) {
         // Rows have many entries, or none.
         return candidates;
@@ -451,12 +443,20 @@ fn index_candidates(
     if let Some(point) = point(input, at, index, &prefix) {
         return vec![point];
     }
-    candidates.extend(range_candidate(input, at, index, &prefix));
+    candidates.extend(range_candidate(input, at, index, &prefix).filter(|candidate| finds || candidate.ordered));
     if index.multi_valued {
         return candidates;
     }
-    candidates.extend(disjunction(input, at, index, terms, columns));
+    if finds && ranges {
+        candidates.extend(disjunction(input, at, index, terms, columns));
+    }
     candidates
+}
+
+/// The terms of one value each: those of NO_RANGE_OPTIMIZATION.
+fn single_values(terms: &[Vec<Term>]) -> Vec<Vec<Term>> {
+    let is_single = |term: &&Term| matches!(&term.bound, Bound::Equal(keys) if keys.len() == 1);
+    terms.iter().map(|terms| terms.iter().filter(is_single).cloned().collect()).collect()
 }
 
 /// The part of a multi-valued index that holds elements.
@@ -488,7 +488,7 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
     let order = order_of(input, index, &prefix.equal, prefix.equal.iter().all(|e| e.len() == 1)).filter(|_| is_plain);
     let extreme = extreme_of(input, index, &prefix.equal, single).filter(|_| is_plain);
     // A whole index is only of use for its order or as a smaller copy of the table.
-    if prefix.is_empty() && order.is_none() && extreme.is_none() && (at == 0 || !covering) && !is_forced(input.hints) {
+    if prefix.is_empty() && order.is_none() && extreme.is_none() && (at == 0 || !covering) && !input.rules.is_forced() {
         return None;
     }
     if prefix.is_empty() && at == 0 {
@@ -602,7 +602,7 @@ fn is_reversible(ty: &vaquita_types::ColumnType) -> bool {
 
 /// Whether the index gives the wanted order, and if so whether backwards.
 fn order_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], single: bool) -> Option<bool> {
-    if input.want.order.is_empty() || index.parts.is_empty() {
+    if input.want.order.is_empty() || index.parts.is_empty() || !input.rules.allows(index, input.want.purpose()) {
         return None;
     }
     let fixed = equal_columns(input);
@@ -699,7 +699,7 @@ fn equal_columns(input: &TableInput<'_>) -> Vec<usize> {
 
 /// The index's first entry after the fixed parts has the wanted MIN or MAX: whether to read backwards, and whether NULLs are in the way.
 fn extreme_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], single: usize) -> Option<(bool, bool)> {
-    let (expr, max) = input.want.extreme.as_ref()?;
+    let (expr, max) = input.want.extreme.as_ref().filter(|_| input.rules.allows(index, Purpose::Find))?;
     let column = column_of(input, expr)?;
     if single != equal.len() {
         return None;

@@ -120,6 +120,9 @@ fn compares(conjunct: &Expr, id: usize) -> bool {
 fn join(asked: &Asked, query: &mut Query) -> Result<()> {
     let Some(at) = query.subqueries.iter().position(|(id, _)| *id == asked.id) else { return Ok(()) };
     let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(()) };
+    if inner.block.hints.stays_subquery {
+        return Ok(());
+    }
     let counts = is_count(inner);
     let must_be = asked.must_be && !counts;
     let Some(keys) = keys_of(inner, counts)? else { return Ok(()) };

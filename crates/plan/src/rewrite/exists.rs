@@ -88,6 +88,9 @@ fn find(expr: &Expr, found: &mut Vec<(usize, Arc<BoundSubquery>, usize)>) {
 
 /// Makes the query one of its keys; none if it wants something else of the row outside. Then it is as it was.
 fn keys_of(inner: &mut Query) -> Result<Option<Vec<Key>>> {
+    if inner.block.hints.stays_subquery {
+        return Ok(None);
+    }
     let mut rows = &inner.block.root;
     while let Logical::Sort { input, .. } | Logical::Distinct { input } = rows {
         rows = input;

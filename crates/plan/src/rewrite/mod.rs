@@ -33,7 +33,7 @@ mod semijoins;
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Source, Tables, outside_reads, text};
+use crate::logical::{LogicalBlock, Query, Relation, Source, Tables, outside_reads, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -58,7 +58,7 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
         semijoins::to_semijoins(query)?;
         decorrelate::to_joins(query)?;
         exists::to_memberships(query)?;
-        let tables = Tables { relations: &query.relations, owners: &query.owners, catalog };
+        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
         REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables))?;
         pushdown::push_down(query);
         return rewrite_inside(query, catalog, None);
@@ -81,7 +81,8 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
     exists::to_memberships(query)?;
     step("exists_to_in", query);
     for (name, rewrite) in REWRITES {
-        rewrite(&mut query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })?;
+        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
+        rewrite(&mut query.block, &tables)?;
         step(name, query);
     }
     pushdown::push_down(query);
@@ -90,7 +91,16 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
 }
 
 fn tree(query: &Query, catalog: &dyn Catalog) -> String {
-    text::tree(&query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })
+    text::tree(&query.block, &tables_of(&query.relations, &query.owners, &query.block, catalog))
+}
+
+fn tables_of<'a>(
+    relations: &'a [Relation],
+    owners: &'a [Option<usize>],
+    block: &LogicalBlock,
+    catalog: &'a dyn Catalog,
+) -> Tables<'a> {
+    Tables { relations, owners, switches: block.hints.switches, catalog }
 }
 
 fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {

@@ -19,6 +19,7 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::{ColumnValue, Logical, Query, Relation, Set, Source, bit};
 use crate::node::{JoinKind, OutputColumn, SetOpKind};
 use crate::parallel::is_pure;
+use crate::switches::Switches;
 use crate::visit;
 
 /// A condition whose columns are expressions could double with each query that it enters.
@@ -57,8 +58,9 @@ fn is_steady_inside(query: &mut Query) -> Result<bool> {
 
 /// Runs when the block's conditions are where they stay, before the queries inside are rewritten.
 pub fn push_down(query: &mut Query) {
-    if query.relations.iter().any(|relation| derived(relation).is_some()) {
-        in_joins(query.block.root.rows_mut(), &mut query.relations, &query.owners);
+    let switches = query.block.hints.switches;
+    if query.relations.iter().any(|relation| derived(relation).is_some() && relation.pushdown_allowed(switches)) {
+        in_joins(query.block.root.rows_mut(), &mut Frame { relations: &mut query.relations, owners: &query.owners, switches });
     }
 }
 
@@ -70,12 +72,18 @@ fn derived(relation: &Relation) -> Option<&Query> {
     }
 }
 
-fn in_joins(node: &mut Logical, relations: &mut [Relation], owners: &[Option<usize>]) {
+struct Frame<'q> {
+    relations: &'q mut [Relation],
+    owners: &'q [Option<usize>],
+    switches: Switches,
+}
+
+fn in_joins(node: &mut Logical, frame: &mut Frame<'_>) {
     match node {
         Logical::Filter { input, predicate } => {
             let all = always_there(input);
-            predicate.retain(|condition| !give(condition, all, relations, owners));
-            in_joins(input, relations, owners);
+            predicate.retain(|condition| !give(condition, all, frame));
+            in_joins(input, frame);
             if predicate.is_empty() {
                 *node = std::mem::replace(&mut **input, Logical::Empty);
             }
@@ -83,9 +91,9 @@ fn in_joins(node: &mut Logical, relations: &mut [Relation], owners: &[Option<usi
         Logical::Join { kind, left, right, on, .. } => {
             // What an outer join or a semijoin asks of its right side is asked of its rows before they are joined.
             let asked = if *kind == JoinKind::Inner { always_there(left) | always_there(right) } else { always_there(right) };
-            on.retain(|condition| !give(condition, asked, relations, owners));
-            in_joins(left, relations, owners);
-            in_joins(right, relations, owners);
+            on.retain(|condition| !give(condition, asked, frame));
+            in_joins(left, frame);
+            in_joins(right, frame);
         }
         _ => {}
     }
@@ -103,14 +111,15 @@ fn always_there(node: &Logical) -> Set {
 }
 
 /// Puts a condition into the derived table that it is about; false if it must stay.
-fn give(condition: &Expr, among: Set, relations: &mut [Relation], owners: &[Option<usize>]) -> bool {
+fn give(condition: &Expr, among: Set, frame: &mut Frame<'_>) -> bool {
+    let owners = frame.owners;
     let slots = visit::slots(condition);
     let Some(at) = slots.first().and_then(|slot| owners.get(*slot).copied().flatten()) else { return false };
     if bit(at) & among == 0 || slots.iter().any(|slot| owners.get(*slot) != Some(&Some(at))) {
         return false;
     }
-    let Some(relation) = relations.get_mut(at) else { return false };
-    if derived(relation).is_none() || !is_pure_beside_outside(condition) {
+    let Some(relation) = frame.relations.get_mut(at) else { return false };
+    if derived(relation).is_none() || !relation.pushdown_allowed(frame.switches) || !is_pure_beside_outside(condition) {
         return false;
     }
     let columns = &relation.columns;

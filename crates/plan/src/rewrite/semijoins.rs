@@ -71,7 +71,7 @@ fn semijoin(conjunct: &Expr, query: &mut Query) -> Result<Option<(JoinKind, Logi
     };
     let Some(at) = query.subqueries.iter().position(|(id, _)| *id == sub.id) else { return Ok(None) };
     let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(None) };
-    if sub.depth > 0 || !is_plain_join(inner)? || negated && !never_null(left, inner) {
+    if sub.depth > 0 || !inner.block.hints.may_be_semijoin() || !is_plain_join(inner)? || negated && !never_null(left, inner) {
         return Ok(None);
     }
     let (_, taken) = query.subqueries.swap_remove(at);

@@ -154,7 +154,8 @@ fn index_def(def: &ast::IndexDef, columns: &mut [ColumnDef]) -> IndexDef {
     }
     let name =
         def.name.clone().unwrap_or_else(|| columns.iter().find(|c| c.id == parts[0].0).map_or(String::new(), |c| c.name.clone()));
-    index(if kind == IndexKind::Primary { "PRIMARY" } else { &name }, kind, parts)
+    let made = index(if kind == IndexKind::Primary { "PRIMARY" } else { &name }, kind, parts);
+    IndexDef { invisible: def.options.visible == Some(false), ..made }
 }
 
 fn index(name: &str, kind: IndexKind, parts: Vec<(ColumnId, Option<u32>, bool)>) -> IndexDef {

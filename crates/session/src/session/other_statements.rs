@@ -6,6 +6,7 @@ use vaquita_parser::printer::Style;
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
+use vaquita_plan::env::Level;
 use vaquita_storage::{DdlContext, KeyRules};
 use vaquita_types::errno::{
     ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_PLUGIN_DELETE_BUILTIN,
@@ -221,9 +222,12 @@ impl Session {
         let database = self.env.database();
         let collation = self.env.connection_collation();
         let param_types = self.types_of_values();
+        let tell = |warning| self.env.push_warning(Level::Warning, warning);
         let planner = |ast: &Ast, target: Option<&TableRef>| {
             self.with_plan_context(|context| {
-                plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, ..*context })
+                // The query is planned before, for its columns.
+                let hint_warning = target.map(|_| &tell as &dyn Fn(Error));
+                plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, hint_warning, ..*context })
             })
         };
         let definer = |named: Option<&ast::UserName>| {

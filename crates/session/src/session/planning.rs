@@ -23,7 +23,7 @@ use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
+use vaquita_types::errno::{ER_UNRESOLVED_HINT_NAME, ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Session;
@@ -65,15 +65,24 @@ impl Session {
     }
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
-        self.plan_noting(ast, param_types, &VariableTypes::default()).map(|(plan, _)| plan)
+        let tell = |warning| self.env.push_warning(Level::Warning, warning);
+        self.plan_noting(ast, param_types, &VariableTypes::default(), &tell).map(|(plan, _)| plan)
     }
 
-    /// A plan that the session may run, and what it uses; `variables` gets the types of variables that are asked for.
-    fn plan_noting(&self, ast: &Ast, param_types: &[ColumnType], variables: &VariableTypes) -> Result<(Plan, UseList)> {
-        refuse_hints(ast)?;
+    /// A plan that the session may run, and what it uses; `variables` gets the types of variables that are asked for, `tell` warnings of
+    /// hints.
+    fn plan_noting(
+        &self,
+        ast: &Ast,
+        param_types: &[ColumnType],
+        variables: &VariableTypes,
+        tell: &dyn Fn(Error),
+    ) -> Result<(Plan, UseList)> {
+        check_set_var(ast, tell)?;
         let limited = self.with_select_limit(ast);
         let (plan, uses) = self.bound(variables, |context| {
-            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
+            let hint_warning = Some(tell);
+            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, hint_warning, ..*context })
         });
         // What it may not use comes before what is wrong with it.
         self.allows(&uses)?;
@@ -116,10 +125,20 @@ impl Session {
 
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
     pub(super) fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
+        self.fresh_plan_telling(ast, types, true)
+    }
+
+    /// The same; `tells`: of hints that are ignored.
+    fn fresh_plan_telling(&self, ast: &Ast, types: &[ColumnType], tells: bool) -> Result<CachedPlan> {
         let catalog_version = self.catalog.version();
         let settings = Arc::clone(&self.env.settings.plan);
         let variables = VariableTypes::default();
-        let (plan, uses) = self.plan_noting(ast, types, &variables)?;
+        let tell = |warning| {
+            if tells {
+                self.env.push_warning(Level::Warning, warning);
+            }
+        };
+        let (plan, uses) = self.plan_noting(ast, types, &variables, &tell)?;
         let variables = variables.into_list();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
         let has_definers = uses.has_definers();
@@ -148,7 +167,7 @@ impl Session {
         values: &mut Cow<'_, [Value]>,
         before: Option<&CachedPlan>,
     ) -> Result<CachedPlan> {
-        let mut plan = self.fresh_plan(ast, &[])?;
+        let mut plan = self.fresh_plan_telling(ast, &[], before.is_none())?;
         let warnings = take_json_warnings(&mut plan.plan);
         if before.is_none() {
             // As MySQL: when it is prepared, and not when it runs.
@@ -191,7 +210,7 @@ impl Session {
             false if kept_texts.contains(&n) => text_parameter(collation),
             false => beside_text(n).unwrap_or_else(ColumnType::null),
         });
-        let mut typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
+        let mut typed = self.fresh_plan_telling(ast, &types.collect::<Vec<_>>(), false)?;
         take_json_warnings(&mut typed.plan);
         Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, of_its_values: plan.of_its_values, ..typed })
     }
@@ -357,8 +376,8 @@ impl Planner for Session {
     }
 }
 
-/// Error 1235 for SET_VAR of a variable that would change what the statement does.
-pub(super) fn refuse_hints(ast: &Ast) -> Result<()> {
+/// Error 1235 for SET_VAR of a variable that would change what the statement does, warning 3128 for one of no variable.
+pub(super) fn check_set_var(ast: &Ast, tell: &dyn Fn(Error)) -> Result<()> {
     let hints = match ast {
         Ast::Query(query) => match &query.body {
             QueryBody::Select(select) => &select.hints,
@@ -370,10 +389,13 @@ pub(super) fn refuse_hints(ast: &Ast) -> Result<()> {
         _ => return Ok(()),
     };
     for hint in hints {
-        if let Hint::SetVar { name, .. } = hint
-            && registry().find(name).is_some_and(|def| def.effect != Effect::None)
-        {
-            return Err(Error::unsupported(format_args!("SET_VAR({name})")));
+        let Hint::SetVar { name, .. } = hint else { continue };
+        match registry().find(name) {
+            None => tell(Error::new(&ER_UNRESOLVED_HINT_NAME, &[&format_args!("'{name}'"), &"SET_VAR"])),
+            // The planner reads that one of the hint.
+            Some(_) if name.eq_ignore_ascii_case("optimizer_switch") => {}
+            Some(def) if def.effect != Effect::None => return Err(Error::unsupported(format_args!("SET_VAR({name})"))),
+            Some(_) => {}
         }
     }
     Ok(())

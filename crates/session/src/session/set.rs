@@ -219,8 +219,10 @@ impl Session {
             .iter()
             .map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null))
             .collect();
-        let (bound, uses) =
-            self.bound(&VariableTypes::default(), |context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }));
+        let tell = |warning| self.env.push_warning(Level::Warning, warning);
+        let (bound, uses) = self.bound(&VariableTypes::default(), |context| {
+            bind_scalar(expr, &PlanContext { param_types: &types, hint_warning: Some(&tell), ..*context })
+        });
         admits(&uses)?;
         self.access.allows(&uses, Some(&self.catalog))?;
         let bound = bound?;

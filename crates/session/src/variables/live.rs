@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vaquita_plan::settings::{PlanSettings, RunSettings};
+use vaquita_plan::switches::Switches;
 use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation};
 
@@ -124,6 +125,7 @@ live! {
     MaxUserConnections "max_user_connections" AsValue, "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
     MinExaminedRowLimit "min_examined_row_limit" ForSession(|s, v| s.slow_rows_min = number(v)), "Rows that a statement must look at to count as slow.";
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
+    OptimizerSwitch "optimizer_switch" ForPlans(|s, v| s.switches = Switches::of(word(v))), "Choices of the optimizer: semijoin, firstmatch, loosescan, materialization and duplicateweedout, derived_merge, derived_condition_pushdown, hash_join and block_nested_loop (which are one), prefer_ordering_index and use_invisible_indexes act. The other flags are kept; what they choose does not exist here.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
     PerformanceSchema "performance_schema" AsValue, "OFF counts no statement events.";

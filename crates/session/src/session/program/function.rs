@@ -15,7 +15,7 @@ use vaquita_exec::store_in_variable;
 use vaquita_parser::ast::{Expr, Name, SelectInto};
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
-use vaquita_plan::env::StoredCall;
+use vaquita_plan::env::{Level, StoredCall};
 use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::node::{Plan, QueryPlan};
 use vaquita_plan::settings::PlanSettings;
@@ -34,7 +34,7 @@ use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
 use super::super::admission::refuse_by_read_only;
 use super::super::lock_tables::admit_inner_plan;
-use super::super::planning::{bind_in, refuse_hints};
+use super::super::planning::{bind_in, check_set_var};
 use super::super::server_view::ServerView;
 use super::super::statement_logs::log_in_function;
 use super::answer::CursorRows;
@@ -470,10 +470,13 @@ impl Host for FunctionHost<'_> {
     }
 
     fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
-        refuse_hints(ast)?;
         let variables = VariableTypes::default();
         let catalog_version = self.catalog().version();
-        let (plan, uses) = self.bound(&variables, |context| plan_statement(ast, &PlanContext { param_types: types, ..*context }));
+        let tell = |warning| self.view.env.push_warning(Level::Warning, warning);
+        check_set_var(ast, &tell)?;
+        let (plan, uses) = self.bound(&variables, |context| {
+            plan_statement(ast, &PlanContext { param_types: types, hint_warning: Some(&tell), ..*context })
+        });
         self.allows(&uses)?;
         let plan = plan?;
         if self.outside.settings.plan.safe_updates && plan.changes_without_key() {

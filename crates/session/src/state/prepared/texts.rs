@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
+use vaquita_parser::{Hint, ParserOptions, Statement as Ast, parse_prepared_noting};
 use vaquita_plan::params::parameter_types;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::charset;
@@ -307,15 +307,20 @@ fn parse_with_parameters(sql: &[u8], literals: &[DigestLiteral], marks: &[Mark],
     (count == parameters && deprecated.is_empty()).then_some(ast)
 }
 
+/// They are only about the plan, which is kept.
+fn are_of_plan(hints: &[Hint]) -> bool {
+    hints.iter().all(|hint| matches!(hint, Hint::Plan(_) | Hint::QueryBlockName(_)))
+}
+
 /// Marks the parameters that are compared with a column, become one's value, or are a number that is computed with. `None`: the
 /// statement is not simple enough.
 fn mark_parameters(ast: &Ast, literals: &[DigestLiteral], marks: &mut [Mark]) -> Option<()> {
     let filter = match ast {
         Ast::Query(query) => match &**query {
-            Query { with: None, body: QueryBody::Select(select), into: None, .. } if select.hints.is_empty() => &select.filter,
+            Query { with: None, body: QueryBody::Select(select), into: None, .. } if are_of_plan(&select.hints) => &select.filter,
             _ => return None,
         },
-        Ast::Update(update) if update.with.is_none() && update.hints.is_empty() => {
+        Ast::Update(update) if update.with.is_none() && are_of_plan(&update.hints) => {
             for assignment in &update.assignments {
                 match &assignment.value {
                     Expr::Param(n) if literals.get(*n).is_none_or(|literal| literal.kind != LiteralKind::Decimal) => {
@@ -326,7 +331,7 @@ fn mark_parameters(ast: &Ast, literals: &[DigestLiteral], marks: &mut [Mark]) ->
             }
             &update.filter
         }
-        Ast::Delete(delete) if delete.with.is_none() && delete.hints.is_empty() => &delete.filter,
+        Ast::Delete(delete) if delete.with.is_none() && are_of_plan(&delete.hints) => &delete.filter,
         _ => return None,
     };
     if let Some(filter) = filter {
