@@ -145,7 +145,12 @@ impl Parser<'_> {
     /// `@name`
     fn hint_block(&mut self) -> HintResult<String> {
         let behind = self.start() + 1;
-        if matches!(self.text().first(), None | Some(b'\'' | b'"')) {
+        let is_name = match self.text().first() {
+            None | Some(b'\'') => false,
+            Some(b'"') => self.opts.ansi_quotes,
+            Some(_) => true,
+        };
+        if !is_name {
             return Err(self.wrong_at(behind));
         }
         self.at_name().map_err(|_| self.wrong_at(behind))
@@ -181,4 +186,24 @@ fn hint_warning(sql: &[u8], at: usize, at_end: bool, def: &ErrorDef) -> Error {
     let near = if at_end { "*/" } else { near.as_str() };
     let text = def.format;
     Error::with_message(&errno::ER_PARSE_ERROR, format!("{text} near '{near}' at line {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ParserOptions, parse_one_noting};
+
+    /// Names in quotes are those of the rest of the statement: also `"` under ANSI_QUOTES.
+    #[test]
+    fn names_in_quotes() {
+        let options = ParserOptions { ansi_quotes: true, ..ParserOptions::default() };
+        let warnings_of = |sql: &str, options: &ParserOptions| {
+            let mut warnings = Vec::new();
+            parse_one_noting(sql.as_bytes(), options, &mut warnings).expect("a statement");
+            warnings.len()
+        };
+        let sql = "select /*+ qb_name(\"x y\") bka(t1@\"x y\") index(\"t1\" \"ka\") */ 1 from t1";
+        assert_eq!(warnings_of(sql, &options), 0);
+        assert_eq!(warnings_of(sql, &ParserOptions::default()), 1);
+        assert_eq!(warnings_of("select /*+ qb_name(`select`) bka(select@`select`) */ 1", &options), 0);
+    }
 }

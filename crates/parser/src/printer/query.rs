@@ -37,6 +37,15 @@ impl Printer<'_> {
     }
 
     fn with(&mut self, with: &With) {
+        // Hints stand in the query behind.
+        let hints = self.view.as_mut().map(|view| std::mem::take(&mut view.hints));
+        self.common_tables(with);
+        if let (Some(view), Some(hints)) = (&mut self.view, hints) {
+            view.hints = hints;
+        }
+    }
+
+    fn common_tables(&mut self, with: &With) {
         self.put(if with.recursive { "with recursive " } else { "with " });
         for (i, cte) in with.ctes.iter().enumerate() {
             if i > 0 {

@@ -113,7 +113,7 @@ impl Binder<'_> {
     /// Reads the hints of a statement or view, which has some.
     pub(super) fn read_hints(&mut self, hinted: Hinted<'_>) {
         let is_view = self.cx.names.is_some() && self.views.is_empty();
-        let (mut hints, warnings) = blocks::read(&hinted, is_view);
+        let (mut hints, warnings) = blocks::read(&hinted, is_view, self.cx.variables);
         hints.blocks_before = self.hinted_blocks;
         self.hinted_blocks += hints.blocks.len();
         self.hint_warnings.extend(warnings);
@@ -238,7 +238,9 @@ impl Binder<'_> {
     pub(super) fn hints_of_view(&self) -> String {
         let Some(hints) = &self.hints else { return String::new() };
         let mut texts = Vec::new();
-        for at in hints.read.iter().copied() {
+        // A hint may be of a block that has none itself.
+        let others = (0..hints.blocks.len()).filter(|at| !hints.read.contains(at));
+        for at in hints.read.iter().copied().chain(others) {
             for table in &hints.blocks[at].tables {
                 let mut uses: Vec<&IndexUse> = table.uses.iter().collect();
                 uses.sort_by_key(|rule| rule.kind);

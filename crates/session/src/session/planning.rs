@@ -30,7 +30,7 @@ use super::Session;
 use crate::accounts::binds;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
-use crate::variables::{Effect, registry};
+use crate::variables::{Effect, check, registry};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -389,11 +389,15 @@ pub(super) fn check_set_var(ast: &Ast, tell: &dyn Fn(Error)) -> Result<()> {
         _ => return Ok(()),
     };
     for hint in hints {
-        let Hint::SetVar { name, .. } = hint else { continue };
+        let Hint::SetVar { name, value } = hint else { continue };
         match registry().find(name) {
             None => tell(Error::new(&ER_UNRESOLVED_HINT_NAME, &[&format_args!("'{name}'"), &"SET_VAR"])),
             // The planner reads that one of the hint.
-            Some(_) if name.eq_ignore_ascii_case("optimizer_switch") => {}
+            Some(def) if name.eq_ignore_ascii_case("optimizer_switch") => {
+                if let Expr::Literal(Literal::String(text)) = value {
+                    check(def, &Value::from(text.bytes.clone()), &def.default, 0).err().into_iter().for_each(tell);
+                }
+            }
             Some(def) if def.effect != Effect::None => return Err(Error::unsupported(format_args!("SET_VAR({name})"))),
             Some(_) => {}
         }

@@ -7,8 +7,8 @@ use vaquita_types::{Error, errno, stack};
 
 use super::{Block, Hinted, Hints};
 
-/// The hints, and warnings of those that are ignored. `is_view`: it is CREATE VIEW, of which few are kept.
-pub(super) fn read(hinted: &Hinted<'_>, is_view: bool) -> (Hints, Vec<Error>) {
+/// The hints, and warnings of those that are ignored. `is_view`: it is CREATE VIEW, of which few are kept. `in_program`: a stored program's.
+pub(super) fn read(hinted: &Hinted<'_>, is_view: bool, in_program: bool) -> (Hints, Vec<Error>) {
     let mut reader = Reader {
         hints: Hints::default(),
         warnings: Vec::new(),
@@ -16,7 +16,9 @@ pub(super) fn read(hinted: &Hinted<'_>, is_view: bool) -> (Hints, Vec<Error>) {
         expansions: 0,
         is_view,
         resource_group: None,
-        limits_time: matches!(hinted, Hinted::Query(_)),
+        in_program,
+        limits_time: matches!(hinted, Hinted::Query(_)) && !in_program,
+        set: Vec::new(),
     };
     match hinted {
         Hinted::Query(query) => reader.query(query),
@@ -39,6 +41,9 @@ pub(super) struct Reader<'s> {
     ctes: Vec<Cte<'s>>,
     expansions: usize,
     pub is_view: bool,
+    pub in_program: bool,
+    /// Variables of SET_VAR.
+    pub set: Vec<String>,
     pub resource_group: Option<String>,
     /// MAX_EXECUTION_TIME counts in the first block.
     pub limits_time: bool,

@@ -1,7 +1,7 @@
 //! What each hint says is noted with its block, unless it names no block (warning 3127) or something was said before that it contradicts or
 //! repeats (3126): the first hint counts.
 
-use vaquita_parser::printer::quote_ident;
+use vaquita_parser::printer::{Style, print_expr, quote_ident};
 use vaquita_parser::{Expr, Hint, HintArguments, HintKind, HintTable, Literal, PlanHint};
 use vaquita_types::errno::ErrorDef;
 use vaquita_types::{Error, errno};
@@ -24,7 +24,7 @@ impl Reader<'_> {
                 Hint::QueryBlockName(name) => self.name_block(at, name),
                 Hint::MaxExecutionTimeMs(ms) => self.note_time(at, *ms),
                 Hint::ResourceGroup(name) => self.note_group(at, name),
-                Hint::SetVar { name, value } => self.note_switches(at, name, value),
+                Hint::SetVar { name, value } => self.note_variable(at, name, value),
             }
         }
     }
@@ -41,15 +41,23 @@ impl Reader<'_> {
         self.warn(&errno::ER_WARN_CONFLICTING_HINT, what);
     }
 
-    /// SET_VAR(optimizer_switch = '…') of the statement. Other variables are the session's.
-    fn note_switches(&mut self, at: usize, name: &str, value: &Expr) {
-        if let Expr::Literal(Literal::String(text)) = value
-            && at == 0
-            && name.eq_ignore_ascii_case("optimizer_switch")
-        {
-            let flags = String::from_utf8_lossy(&text.bytes).into_owned();
-            self.hints.switches.get_or_insert(flags);
+    /// SET_VAR of the statement: `optimizer_switch` is for the planner, other variables are for the session.
+    fn note_variable(&mut self, at: usize, name: &str, value: &Expr) {
+        if at > 0 {
+            return;
         }
+        let text = match value {
+            Expr::Literal(Literal::String(text)) => String::from_utf8_lossy(&text.bytes).into_owned(),
+            other => print_expr(other, Style { charset: None, cast_charset: None, unqualified: true }),
+        };
+        if self.set.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            let quote = if matches!(value, Expr::Literal(Literal::String(_))) { "'" } else { "" };
+            return self.warn_of_conflict(&format!("SET_VAR({name}={quote}{text}{quote}) "));
+        }
+        if name.eq_ignore_ascii_case("optimizer_switch") {
+            self.hints.switches = Some(text);
+        }
+        self.set.push(name.to_string());
     }
 
     fn name_block(&mut self, at: usize, name: &str) {
@@ -70,7 +78,7 @@ impl Reader<'_> {
 
     /// The last one counts.
     fn note_group(&mut self, at: usize, name: &str) {
-        if at > 0 {
+        if at > 0 || self.in_program {
             return self
                 .warnings
                 .push(Error::new(&errno::ER_WARN_UNSUPPORTED_HINT, &[&"Subquery or Stored procedure or Trigger"]));

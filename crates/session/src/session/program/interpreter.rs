@@ -282,7 +282,10 @@ pub trait Interpreter: Host {
         let catalog_version = self.catalog().version();
         let settings = self.settings().clone();
         let types = &frame.types;
-        let (bound, uses) = self.bound(&variables, |context| bind_scalar(expr, &PlanContext { param_types: types, ..*context }));
+        let tell = |warning| self.env().push_warning(Level::Warning, warning);
+        let (bound, uses) = self.bound(&variables, |context| {
+            bind_scalar(expr, &PlanContext { param_types: types, hint_warning: Some(&tell), ..*context })
+        });
         self.allows(&uses)?;
         let expr = bound?;
         let bound = Arc::new(BoundExpr {
