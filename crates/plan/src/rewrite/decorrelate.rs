@@ -31,8 +31,10 @@ fn in_where(node: &mut Logical, query: &mut Query) -> Result<()> {
         return Ok(());
     }
     let mut equalities = Vec::new();
-    for conjunct in predicate.iter_mut() {
-        let Some((relation, on)) = join(conjunct, query)? else { continue };
+    for n in 0..predicate.len() {
+        let Some(Joined { relation, on, id, column }) = join(&mut predicate[n], query)? else { continue };
+        // BETWEEN is two conjuncts, which ask one subquery.
+        predicate.iter_mut().for_each(|conjunct| put_column(conjunct, id, &column));
         let left = Box::new(std::mem::replace(&mut **input, Logical::Empty));
         let right = Box::new(Logical::Relation(relation));
         **input = Logical::Join { kind: JoinKind::Inner, straight: false, left, right, on: Vec::new() };
@@ -42,8 +44,27 @@ fn in_where(node: &mut Logical, query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-/// Puts a column of a new relation in the place of a conjunct's subquery; the relation, and what joins it.
-fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Expr>)>> {
+/// A relation in the place of a subquery.
+struct Joined {
+    relation: usize,
+    /// What joins it.
+    on: Vec<Expr>,
+    /// The subquery that it was.
+    id: usize,
+    /// What the subquery gave.
+    column: Expr,
+}
+
+/// Puts the column where the subquery stands once more.
+fn put_column(expr: &mut Expr, id: usize, column: &Expr) {
+    match &expr.kind {
+        ExprKind::Subquery(sub) if sub.id == id => *expr = column.clone(),
+        _ => visit::children_mut(expr, &mut |child| put_column(child, id, column)),
+    }
+}
+
+/// Puts a column of a new relation in the place of a conjunct's subquery.
+fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<Joined>> {
     let ExprKind::Compare(op, left, right, rule) = &mut conjunct.kind else { return Ok(None) };
     if *op == CompareOp::NullSafeEq || *rule == CompareAs::Row {
         return Ok(None);
@@ -58,7 +79,8 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
     if !sub.correlated || sub.depth > 0 || !matches!(sub.kind, SubqueryKind::Scalar) {
         return Ok(None);
     }
-    let Some(at) = query.subqueries.iter().position(|(id, _)| *id == sub.id) else { return Ok(None) };
+    let id = sub.id;
+    let Some(at) = query.subqueries.iter().position(|(of, _)| *of == id) else { return Ok(None) };
     let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(None) };
     let Some(keys) = keys_of(inner)? else { return Ok(None) };
     let (_, taken) = query.subqueries.swap_remove(at);
@@ -73,7 +95,8 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
         columns.push(RelationColumn { name, invisible: false, value, origin: None });
         Expr { kind: ExprKind::Slot(slot), ty: like.ty.clone(), nullable: true, coercibility: like.coercibility }
     };
-    **asked = column("aggregate".into(), asked);
+    let aggregate = column("aggregate".into(), asked);
+    **asked = aggregate.clone();
     let mut on = Vec::with_capacity(keys.len());
     for (n, key) in keys.into_iter().enumerate() {
         let inside = column(format!("key{n}"), &key.inside);
@@ -83,7 +106,7 @@ fn join(conjunct: &mut Expr, query: &mut Query) -> Result<Option<(usize, Vec<Exp
     query.width = query.owners.len();
     let source = Source::Derived { query: Inner::new(inner), correlated: false, lateral: false, shared: None };
     query.relations.push(Relation::new(&format!("aggregate{relation}"), None, source, columns));
-    Ok(Some((relation, on)))
+    Ok(Some(Joined { relation, on, id, column: aggregate }))
 }
 
 /// An equality of a column inside with one outside.
