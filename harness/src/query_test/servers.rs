@@ -148,7 +148,7 @@ impl Servers {
                 all.push(format!("ANALYZE TABLE {}", table.relation.name));
             }
             if plant && place == Place::Bare {
-                all.push("DELETE FROM t0 WHERE id % 10 = 0".to_string());
+                all.extend(tables.iter().map(|table| format!("DELETE FROM {} WHERE id % 3 = 0", table.relation.name)));
             }
             servers.run_setup(place, &all)
         })?;
