@@ -1,6 +1,6 @@
 #!/bin/bash
 # Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, the manual and links, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points, a source that is killed,
-# histories under many configurations, the clients.
+# histories under many configurations, random queries in other words, the clients.
 # With CHECK_INVARIANTS=1 the servers from the isolation levels on are built with the feature check-invariants: numbered invariants are executed.
 # A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is, the book where mdbook is; with CI=true all must be there.
 set -euo pipefail
@@ -51,5 +51,11 @@ if cargo run --locked -q -p vaquita-harness -- source-test --kills 1 --plant; th
 fi
 step metamorphic
 cargo run --locked -q -p vaquita-harness -- metamorphic --histories 2
+step queries
+cargo run --locked -q -p vaquita-harness -- query-test --seconds 30
+if cargo run --locked -q -p vaquita-harness -- query-test --seconds 20 --show 0 --only secondary --plant; then
+  echo "the planted rows were not missed" >&2
+  exit 1
+fi
 step clients
 tools/clients/run.sh

@@ -1,6 +1,6 @@
 //! Harnesses that start servers as processes and break things, run as `cargo harness COMMAND`: kills, kill points, faults of the
-//! disk, histories under many configurations, isolation levels, dumps, differences from MySQL, statements by accounts with few
-//! privileges. What each found is in `docs/reliability.md`, `docs/isolation.md` and `docs/compatibility.md`.
+//! disk, histories under many configurations, random queries in other words, isolation levels, dumps, differences from MySQL, statements
+//! by accounts with few privileges. What each found is in `docs/reliability.md`, `docs/isolation.md` and `docs/compatibility.md`.
 //!
 //! Each command is one module with a `main`. What they share is `vaquita` (a server as a process), `client`, `random` (seeds) and
 //! `flags`; the benchmarks of `xtask` use these too. Nothing here links RocksDB: a harness sees a server as its users do.
@@ -28,6 +28,7 @@ mod out_of_files;
 pub mod paths;
 mod power_loss;
 mod privilege_test;
+mod query_test;
 pub mod random;
 mod replica_test;
 mod soak;
@@ -72,6 +73,8 @@ usage: cargo harness COMMAND
   diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
             [--show N] [--no-metadata]
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind
+  query-test [--mysql HOST:PORT:USER:PASSWORD] [--seed S] [--rounds N] [--seconds N] [--only CHECK] [--show N] [--plant]
+                       random queries in other words, without indexes and with operators on disk, and on that MySQL: the same rows
   sqllogictest --mysql HOST:PORT:USER:PASSWORD --files PATH,.. [--show N]
                        scripts of SQLite's sqllogictest corpus on both servers, which must answer alike
   mtr --mysql HOST:PORT:USER:PASSWORD --suite DIR [--tests NAME,..] [--vardir DIR] [--seconds N] [--report FILE]
@@ -107,6 +110,7 @@ pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
         "out-of-files" => out_of_files::main(flags),
         "power-loss" => power_loss::main(flags),
         "privilege-test" => privilege_test::main(flags),
+        "query-test" => query_test::main(flags),
         "replica-test" => replica_test::main(flags),
         "source-test" => source_test::main(flags),
         "soak" => soak::main(flags),

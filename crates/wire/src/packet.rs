@@ -215,7 +215,7 @@ impl PacketWriter {
 
     /// Uses `buf`, which may hold finished bytes already, and continues at sequence number `seq`.
     pub fn with_buffer(buf: Vec<u8>, seq: u8) -> Self {
-        Self { buf, start: 0, seq }
+        Self { start: buf.len(), buf, seq }
     }
 
     /// Number of the next packet: the reader's `next_seq()` when an answer begins.
@@ -229,10 +229,11 @@ impl PacketWriter {
         self.seq
     }
 
-    /// Opens a packet; its payload is appended to the buffer that is returned.
+    /// Opens a packet; its payload is appended to the buffer that is returned. One that was left open, as a row whose last column failed, is
+    /// taken back.
     #[inline]
     pub fn begin_packet(&mut self) -> &mut Vec<u8> {
-        self.start = self.buf.len();
+        self.buf.truncate(self.start);
         self.buf.extend_from_slice(&[0; HEADER_BYTES]);
         &mut self.buf
     }
@@ -252,6 +253,7 @@ impl PacketWriter {
         }
         let header = (payload_len as u32) | (u32::from(self.seq) << 24);
         self.buf[self.start..self.start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
+        self.start = self.buf.len();
         self.seq = self.seq.wrapping_add(1);
     }
 
@@ -282,6 +284,7 @@ impl PacketWriter {
             let header = (len as u32) | (u32::from(seq) << 24);
             self.buf[to - HEADER_BYTES..to].copy_from_slice(&header.to_le_bytes());
         }
+        self.start = self.buf.len();
         self.seq = self.seq.wrapping_add(frames as u8);
     }
 
@@ -298,12 +301,14 @@ impl PacketWriter {
     #[inline]
     pub fn repeat(&mut self, packets: &[u8], count: usize) {
         self.buf.extend_from_slice(packets);
+        self.start = self.buf.len();
         self.seq = self.seq.wrapping_add(count as u8);
     }
 
     /// Takes back every packet since `mark`, which must not have been sent yet.
     pub fn rewind(&mut self, mark: Mark) {
         self.buf.truncate(mark.len);
+        self.start = mark.len;
         self.seq = mark.seq;
     }
 
@@ -409,6 +414,15 @@ mod tests {
         writer.rewind(mark);
         writer.packet(|out| out.push(4));
         assert_eq!(writer.bytes(), [1, 0, 0, 0, 1, 1, 0, 0, 1, 4]);
+    }
+
+    #[test]
+    fn a_packet_that_is_left_open_is_taken_back() {
+        let mut writer = PacketWriter::new();
+        writer.packet(|out| out.push(1));
+        writer.begin_packet().push(2);
+        writer.packet(|out| out.push(3));
+        assert_eq!(writer.bytes(), [1, 0, 0, 0, 1, 1, 0, 0, 1, 3]);
     }
 
     proptest! {

@@ -9,10 +9,10 @@
 pub mod answer;
 mod explained;
 mod expr;
-mod protocol;
+pub mod protocol;
 pub mod schema;
 mod statement;
-mod tree;
+pub mod tree;
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};

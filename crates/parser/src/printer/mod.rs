@@ -54,6 +54,8 @@ pub trait Names {
     fn database(&self, table: &TableFactor) -> Option<String>;
     /// The pairs of columns that USING and NATURAL compare.
     fn joined(&self, join: &Join) -> Option<Vec<(String, String)>>;
+    /// Something reads the common table expression of that query.
+    fn is_read(&self, query: &Query) -> bool;
     /// It is a stored function that is called.
     fn is_stored(&self, call: &FuncCall) -> bool;
 }

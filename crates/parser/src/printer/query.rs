@@ -46,11 +46,15 @@ impl Printer<'_> {
     }
 
     fn common_tables(&mut self, with: &With) {
-        self.put(if with.recursive { "with recursive " } else { "with " });
-        for (i, cte) in with.ctes.iter().enumerate() {
-            if i > 0 {
-                self.put(", ");
-            }
+        let names = self.view.as_ref().and_then(|view| view.names);
+        // What nothing reads was not bound: nobody knows what its names mean.
+        let read = with.ctes.iter().filter(|cte| names.is_none_or(|names| names.is_read(&cte.query)));
+        for (i, cte) in read.enumerate() {
+            self.put(match i {
+                0 if with.recursive => "with recursive ",
+                0 => "with ",
+                _ => ", ",
+            });
             self.ident(&cte.name);
             if !cte.columns.is_empty() {
                 self.put(" ");
@@ -60,7 +64,9 @@ impl Printer<'_> {
             self.with_names(|p| p.query(&cte.query));
             self.put(")");
         }
-        self.put(" ");
+        if with.ctes.iter().any(|cte| names.is_none_or(|names| names.is_read(&cte.query))) {
+            self.put(" ");
+        }
     }
 
     /// `(a,b)`
@@ -280,7 +286,7 @@ impl Printer<'_> {
                         self.put(",");
                     }
                     self.put(&text);
-                    self.item_name(&name, text, true);
+                    self.item_name(&name, text, true, false);
                 }
             }
             (SelectItem::Wildcard, _) => self.put("*"),
@@ -292,16 +298,18 @@ impl Printer<'_> {
                 let start = self.out.len();
                 self.expr(expr);
                 let text = self.out[start..].to_string();
-                self.item_name(alias.as_deref().unwrap_or(source_text), text, matches!(expr, Expr::Column(_)));
+                let name = alias.as_deref().unwrap_or(source_text);
+                self.item_name(name, text, matches!(expr, Expr::Column(_)), alias.is_some());
             }
         }
     }
 
-    fn item_name(&mut self, name: &str, text: String, is_column: bool) {
+    /// In the subquery of an expression only a name that was written: its HAVING and ORDER BY may use it.
+    fn item_name(&mut self, name: &str, text: String, is_column: bool, is_written: bool) {
         let named = match &mut self.view {
             Some(view) => {
                 view.outputs.push(super::Output { name: name.to_string(), text, is_column });
-                view.in_expression == 0
+                view.in_expression == 0 || is_written
             }
             None => true,
         };

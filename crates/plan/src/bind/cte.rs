@@ -84,6 +84,7 @@ impl Binder<'_> {
     }
 
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
+        self.log_read(&def.query);
         // Each reference binds the query anew, and with it those that it refers to: that many times two of two of two would be.
         if def.used.replace(true) {
             self.cte_expansions += 1;

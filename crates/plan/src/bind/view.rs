@@ -100,6 +100,8 @@ pub struct NameLog {
     stars: RefCell<HashMap<*const ast::SelectItem, Vec<(String, String)>>>,
     databases: RefCell<HashMap<*const ast::TableFactor, String>>,
     joins: RefCell<HashMap<*const ast::JoinOn, Vec<(String, String)>>>,
+    /// Queries of common table expressions that are read.
+    read: RefCell<HashSet<*const ast::Query>>,
     calls: RefCell<HashSet<*const ast::FuncCall>>,
     named: RefCell<Vec<(String, String)>>,
     called: RefCell<Vec<(String, String)>>,
@@ -135,6 +137,10 @@ impl Names for NameLog {
 
     fn joined(&self, join: &ast::Join) -> Option<Vec<(String, String)>> {
         self.joins.borrow().get(&std::ptr::from_ref(&join.on)).cloned()
+    }
+
+    fn is_read(&self, query: &ast::Query) -> bool {
+        self.read.borrow().contains(&std::ptr::from_ref(query))
     }
 
     fn is_stored(&self, call: &ast::FuncCall) -> bool {
@@ -200,6 +206,12 @@ impl Binder<'_> {
         let frame = self.frames.len() - 1;
         let texts = pairs.iter().filter_map(|(a, b)| Some((self.text_of(frame, *a)?, self.text_of(frame, *b)?)));
         log.joins.borrow_mut().insert(on, texts.collect());
+    }
+
+    pub(super) fn log_read(&self, query: &ast::Query) {
+        if let Some(log) = self.log() {
+            log.read.borrow_mut().insert(query);
+        }
     }
 
     pub(super) fn log_call(&self, call: &ast::FuncCall, database: &str, name: &str) {

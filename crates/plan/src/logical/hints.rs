@@ -105,8 +105,7 @@ pub(crate) enum Purpose {
 }
 
 impl Relation {
-    /// Conditions may be moved into the query whose rows it gives: for the rewrite that does so.
-    #[allow(dead_code)]
+    /// Conditions may be moved into the query whose rows it gives.
     pub fn pushdown_allowed(&self, switches: Switches) -> bool {
         self.hints.as_ref().and_then(|hints| hints.pushdown).unwrap_or(switches.pushdown())
     }

@@ -1,0 +1,41 @@
+//! Differences from MySQL that are its known bugs or decided on; `docs/compatibility.md` tells them to users.
+
+use super::checks::{Check, Place};
+use super::servers::Outcome;
+
+struct Rule {
+    /// What differs, and why it may.
+    reason: &'static str,
+    applies: fn(&str, &Outcome, &Outcome) -> bool,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        reason: "MySQL refuses ANY and ALL of queries with window functions",
+        applies: |_, vaquita, mysql| is_refused_by_mysql(vaquita, mysql, 1235),
+    },
+    Rule {
+        reason: "MySQL does not find a grouped column that HAVING names, where views or subqueries are around",
+        applies: |sql, vaquita, mysql| sql.contains(" HAVING ") && is_refused_by_mysql(vaquita, mysql, 1054),
+    },
+    Rule {
+        reason: "MySQL does not find a common table expression that a side of a set operation with a WITH of its own names",
+        applies: |sql, vaquita, mysql| sql.matches("WITH ").count() > 1 && is_refused_by_mysql(vaquita, mysql, 1146),
+    },
+    Rule {
+        reason: "MySQL loses a temporary table of its own in a recursive common table expression",
+        applies: |sql, vaquita, mysql| sql.contains("WITH RECURSIVE ") && is_refused_by_mysql(vaquita, mysql, 1112),
+    },
+];
+
+fn is_refused_by_mysql(vaquita: &Outcome, mysql: &Outcome, code: u16) -> bool {
+    matches!((vaquita, mysql), (Outcome::Rows(_), Outcome::Refused(refused, _)) if *refused == code)
+}
+
+/// The reason why Vaquita's answer, the left one, may differ from MySQL's.
+pub fn rule(check: &Check, vaquita: &Outcome, mysql: &Outcome) -> Option<&'static str> {
+    if check.right.place != Place::Mysql {
+        return None;
+    }
+    RULES.iter().find(|rule| (rule.applies)(&check.left.sql, vaquita, mysql)).map(|rule| rule.reason)
+}
