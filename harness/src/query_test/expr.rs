@@ -267,7 +267,7 @@ impl Generator<'_> {
     pub fn window(&mut self, kind: Kind) -> Tree {
         let keys: Vec<String> = self.scopes.last().into_iter().flatten().flat_map(|source| source.key.clone()).collect();
         let sort_kind = *pick(self.random, &KINDS);
-        let sort = self.own_column(sort_kind).map_or_else(|| keys[0].clone(), |column| column);
+        let sort = self.own_column(sort_kind).unwrap_or_else(|| keys[0].clone());
         let direction = if self.random.one_in(3) { " DESC" } else { "" };
         let total = format!("ORDER BY {sort}{direction}, {}", keys.join(", "));
         let part_kind = *pick(self.random, &KINDS);
