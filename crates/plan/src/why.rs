@@ -9,8 +9,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::schema::{ColumnDef, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableRef};
 use vaquita_types::charset::TextParser;
+use vaquita_types::schema::{ColumnDef, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableRef};
 use vaquita_types::{Result, Value};
 
 use crate::bind::{PlanContext, plan_statement};
@@ -76,7 +76,13 @@ pub fn why(statement: &ast::Statement, cx: &PlanContext<'_>) -> Result<Why> {
 
 fn tell_block(number: usize, block: &BlockChoices, out: &mut String) {
     let Some((taken, lost)) = block.orders.split_first() else { return };
-    let _ = writeln!(out, "Block {number}: {}  (cost={} rows={})", taken.steps.join(", then "), figure(taken.cost), figure(taken.rows));
+    let _ = writeln!(
+        out,
+        "Block {number}: {}  (cost={} rows={})",
+        taken.steps.join(", then "),
+        figure(taken.cost),
+        figure(taken.rows)
+    );
     for order in lost {
         let _ = writeln!(out, "    not {}  (cost={})", order.steps.join(", then "), figure(order.cost));
     }

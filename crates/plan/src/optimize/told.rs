@@ -75,7 +75,9 @@ pub fn wanted(relation: &Relation, conditions: &[&Expr], order: &[(Expr, bool)])
     };
     for term in conditions.iter().flat_map(|condition| columns.terms(condition)) {
         match &term.bound {
-            Bound::Equal(values) if values.iter().all(|value| visit::slots(&value.expr).is_empty()) => add(&mut known, term.column),
+            Bound::Equal(values) if values.iter().all(|value| visit::slots(&value.expr).is_empty()) => {
+                add(&mut known, term.column)
+            }
             Bound::Equal(_) => add(&mut joined, term.column),
             Bound::Low(..) | Bound::High(..) => add(&mut ranges, term.column),
             Bound::NotNull => {}
@@ -103,7 +105,8 @@ pub fn wanted(relation: &Relation, conditions: &[&Expr], order: &[(Expr, bool)])
             }
         }
         let begins_index = table.indexes.iter().any(|index| {
-            index.parts.len() >= ids.len() && index.parts.iter().zip(&ids).all(|(part, id)| part.column == *id && part.prefix.is_none())
+            index.parts.len() >= ids.len()
+                && index.parts.iter().zip(&ids).all(|(part, id)| part.column == *id && part.prefix.is_none())
         });
         if !ids.is_empty() && list.iter().all(is_key) && !begins_index && !found.iter().any(|other| other.columns == ids) {
             found.push(WantedIndex { table: table.clone(), columns: ids });

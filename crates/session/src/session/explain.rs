@@ -206,7 +206,11 @@ fn worst_estimate(why: &Why, given: &[(String, f64)]) -> String {
     });
     match all.max_by(|a, b| a.0.total_cmp(&b.0)) {
         Some((by, alias, expected, actual)) if by > NEAR => {
-            format!("The estimate that was most wrong: {alias} gave {} rows a time, {} were expected.\n", figure(actual), figure(expected))
+            format!(
+                "The estimate that was most wrong: {alias} gave {} rows a time, {} were expected.\n",
+                figure(actual),
+                figure(expected)
+            )
         }
         _ => format!("No table's estimate was wrong by more than {NEAR} times.\n"),
     }
