@@ -10,6 +10,7 @@ mod tree;
 use std::fmt::Write;
 
 pub use shape::shape;
+pub(crate) use tree::access_kind;
 pub use tree::{tree, tree_with};
 
 use crate::expr::{Expr, ExprKind};

@@ -76,15 +76,10 @@ pub fn why(statement: &ast::Statement, cx: &PlanContext<'_>) -> Result<Why> {
 
 fn tell_block(number: usize, block: &BlockChoices, out: &mut String) {
     let Some((taken, lost)) = block.orders.split_first() else { return };
-    let _ = writeln!(
-        out,
-        "Block {number}: {}  (cost={} rows={})",
-        taken.steps.join(", then "),
-        figure(taken.cost),
-        figure(taken.rows)
-    );
+    let _ =
+        writeln!(out, "Block {number}: {}  (cost={} rows={})", taken.steps.join(", "), figure(taken.cost), figure(taken.rows));
     for order in lost {
-        let _ = writeln!(out, "    not {}  (cost={})", order.steps.join(", then "), figure(order.cost));
+        let _ = writeln!(out, "    not {}  (cost={})", order.steps.join(", "), figure(order.cost));
     }
     for table in &block.tables {
         let Some((taken, lost)) = table.ways.split_first() else { continue };

@@ -200,7 +200,7 @@ impl Binder<'_> {
         let ExprKind::Slot(slot) = expr.kind else { return None };
         let frame = self.frames.last()?;
         let relation = &frame.relations[frame.slot_owner.get(slot).copied().flatten()?];
-        let position = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot))?;
+        let position = relation.column_of(slot)?;
         match &relation.source {
             Source::Base(table) => Some(base_origin(table, &relation.alias, position)),
             _ => relation.columns[position].origin.clone(),

@@ -318,7 +318,7 @@ impl Binder<'_> {
         };
         let frame = self.frames.get(self.frames.len().checked_sub(depth + 1)?)?;
         let relation = &frame.relations[frame.slot_owner.get(slot).copied().flatten()?];
-        let position = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot))?;
+        let position = relation.column_of(slot)?;
         relation.columns.get(position)
     }
 

@@ -56,7 +56,7 @@ impl Binder<'_> {
             }
             of = Some(relation);
             let rel = &self.frame().relations[relation];
-            positions.push((0..rel.columns.len()).find(|n| rel.slot(*n) == Some(slot)).ok_or_else(wrong)?);
+            positions.push(rel.column_of(slot).ok_or_else(wrong)?);
         }
         Ok((of.ok_or_else(wrong)?, positions))
     }

@@ -166,7 +166,7 @@ impl Binder<'_> {
         let frame = self.frames.last()?;
         for relation in &frame.relations {
             let (Source::Base(table) | Source::Row(table)) = &relation.source else { continue };
-            if let Some(at) = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot)) {
+            if let Some(at) = relation.column_of(slot) {
                 return table.columns.get(at).cloned();
             }
         }

@@ -183,10 +183,8 @@ impl Binder<'_> {
         let Some(relation) = frame.slot_owner.get(slot).copied().flatten().map(|r| &frame.relations[r]) else {
             return String::new();
         };
-        let column = (0..relation.columns.len())
-            .find(|n| relation.slot(*n) == Some(slot))
-            .or_else(|| self.first_matched(slot))
-            .map_or("", |n| relation.columns[n].name.as_str());
+        let column =
+            relation.column_of(slot).or_else(|| self.first_matched(slot)).map_or("", |n| relation.columns[n].name.as_str());
         if qualified { qualified_name(relation, column) } else { column.to_string() }
     }
 }

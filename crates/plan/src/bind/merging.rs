@@ -1,10 +1,15 @@
 //! Which queries in FROM are merged into the block around them (`from::merged`), and what their columns are beside an outer join.
 
-use vaquita_types::schema::{IndexDef, TableRef};
+use vaquita_types::schema::TableRef;
 
 use crate::expr::{Expr, ExprKind};
 use crate::logical::{ColumnValue, Logical, Query, Relation, RelationColumn, Source, merge};
+use crate::node::OutputColumn;
 use crate::visit;
+
+/// A column that is larger is computed once, and not in each place that names it: one that doubles the one before, and so on, would grow beyond all
+/// measure.
+const COLUMN_NODES_MAX: usize = 256;
 
 /// MySQL merges a view or a derived table of joined tables whose columns are no subqueries. Of a view that may be changed order, hints and
 /// locks are left out, and subqueries that are the same for all rows may stay.
@@ -22,7 +27,9 @@ pub(super) fn is_mergeable(query: &Query, changing: bool) -> bool {
             block.root.is_joins() && !block.straight && !block.calc_found_rows && !is_locked
         }
     };
-    of_joins && query.output().iter().all(|column| !visit::any(&column.expr, &stays))
+    let may_move =
+        |column: &OutputColumn| !visit::any(&column.expr, &stays) && (changing || visit::size(&column.expr) <= COLUMN_NODES_MAX);
+    of_joins && query.output().iter().all(may_move)
 }
 
 /// The columns have one value for a row however often they are named.
@@ -88,6 +95,6 @@ fn never_null(query: &mut Query) -> Option<Expr> {
 
 /// The position of a column that is in every index.
 fn key_column(table: &TableRef) -> Option<usize> {
-    let first = table.primary_key().and_then(|key: &IndexDef| key.parts.first())?.column;
+    let first = table.primary_key()?.parts.first()?.column;
     table.columns.iter().position(|column| column.id == first && column.generated.is_none())
 }

@@ -409,6 +409,7 @@ impl<'a> Binder<'a> {
         if self.depth >= BINDING_DEPTH_MAX {
             return Err(Error::new(&errno::ER_STACK_OVERRUN_NEED_MORE, &[&self.depth, &BINDING_DEPTH_MAX, &1]));
         }
+        self.check_copies()?;
         self.steps += 1;
         if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) {
             self.check_interrupt()?;
@@ -431,8 +432,17 @@ impl<'a> Binder<'a> {
 
     /// `expr` is about to be copied so many times; error 1041 if the statement has made too many copies.
     pub fn count_copies(&mut self, expr: &Expr, times: usize) -> Result<()> {
+        self.note_copies(expr, times);
+        self.check_copies()
+    }
+
+    /// The same, of which the next expression that is bound tells.
+    pub fn note_copies(&mut self, expr: &Expr, times: usize) {
         let nodes = if expr.is_leaf() { 1 } else { visit::size(expr) };
         self.copied += nodes.saturating_mul(times);
+    }
+
+    fn check_copies(&self) -> Result<()> {
         if self.copied > COPIED_NODES_MAX { Err(Error::new(&errno::ER_OUT_OF_RESOURCES, &[])) } else { Ok(()) }
     }
 

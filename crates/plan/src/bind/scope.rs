@@ -343,6 +343,7 @@ impl Binder<'_> {
             ColumnValue::Expr(expr) => {
                 let mut expr = expr.clone();
                 expr.nullable |= optional;
+                self.note_copies(&expr, 1);
                 return expr;
             }
             ColumnValue::Slot { slot, ty, nullable } => (*slot, ty.clone(), *nullable),

@@ -173,7 +173,7 @@ impl Binder<'_> {
         };
         let frame = self.frames.len() - 1;
         let rel = &self.frames[frame].relations[relation];
-        let position = (0..rel.columns.len()).find(|n| rel.slot(*n) == Some(slot));
+        let position = rel.column_of(slot);
         if let Some(position) = position {
             self.note_column(frame, relation, position, UPDATE);
         }

@@ -188,8 +188,10 @@ impl Printer<'_> {
             None => "",
         };
         let text = match &scan.path {
-            AccessPath::Full { reverse } => format!("Table scan on {alias}{}", if *reverse { " (reverse)" } else { "" }),
-            AccessPath::System => format!("System table {alias}"),
+            AccessPath::Full { reverse } => {
+                format!("{} on {alias}{}", access_kind(&scan.path), if *reverse { " (reverse)" } else { "" })
+            }
+            AccessPath::System => format!("{} {alias}", access_kind(&scan.path)),
             AccessPath::FullText { search } => {
                 let ExprKind::Match(search) = &search.kind else { return format!("Full-text index search on {alias}") };
                 let index = scan.table.indexes.get(search.index);
@@ -207,31 +209,24 @@ impl Printer<'_> {
                     .zip(key)
                     .map(|(p, k)| format!("{} = {}", column(scan, p.column), self.names.print(k)))
                     .collect();
-                format!("Single-row index lookup on {alias} using {} ({})", index.name, parts.join(", "))
+                format!("{} on {alias} using {} ({})", access_kind(&scan.path), index.name, parts.join(", "))
             }
             AccessPath::Range { index, .. } if scan.reads_cells() => {
                 let def = &scan.table.indexes[*index];
                 let column = def.parts.first().map_or(Cow::Borrowed(""), |part| column(scan, part.column));
                 format!("Index range scan on {alias} using {} over ({column} unprintable_geometry_value)", def.name)
             }
-            AccessPath::Range { index, ranges, reverse, covering } => {
+            AccessPath::Range { index, ranges, reverse, .. } => {
                 let def = &scan.table.indexes[*index];
-                let covering = if *covering { "Covering index" } else { "Index" };
                 let reverse = if *reverse { " (reverse)" } else { "" };
-                let lookup =
-                    matches!(ranges.as_slice(), [r] if !r.equal.is_empty() && r.low.is_none() && r.high.is_none() && !r.not_null);
-                let what = match ranges.as_slice() {
-                    [r] if r.equal.is_empty() && r.low.is_none() && r.high.is_none() && !r.not_null => "scan",
-                    _ if lookup => "lookup",
-                    _ => "range scan",
-                };
+                let lookup = is_lookup(ranges);
                 let over: Vec<String> = ranges.iter().map(|r| self.range(scan, *index, r)).filter(|r| !r.is_empty()).collect();
                 let over = match (over.is_empty(), lookup) {
                     (true, _) => String::new(),
                     (false, true) => format!(" ({})", over.join(" OR ")),
                     (false, false) => format!(" over {}", over.iter().map(|o| format!("({o})")).collect::<Vec<_>>().join(" OR ")),
                 };
-                format!("{covering} {what} on {alias} using {}{over}{reverse}", def.name)
+                format!("{} on {alias} using {}{over}{reverse}", access_kind(&scan.path), def.name)
             }
         };
         text + lock
@@ -296,4 +291,34 @@ fn capital(text: &str) -> String {
     let word = text.strip_suffix(" join").unwrap_or(text);
     let mut chars = word.chars();
     chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+}
+
+/// What a way to read a table is called.
+pub fn access_kind(path: &AccessPath) -> &'static str {
+    match path {
+        AccessPath::Full { .. } => "Table scan",
+        AccessPath::System => "System table",
+        AccessPath::FullText { .. } => "Full-text index search",
+        AccessPath::Point { .. } => "Single-row index lookup",
+        AccessPath::Range { ranges, covering, .. } => match (ranges.as_slice(), covering) {
+            ([range], false) if is_whole(range) => "Index scan",
+            ([range], true) if is_whole(range) => "Covering index scan",
+            (ranges, false) if is_lookup(ranges) => "Index lookup",
+            (ranges, true) if is_lookup(ranges) => "Covering index lookup",
+            (_, false) => "Index range scan",
+            (_, true) => "Covering index range scan",
+        },
+    }
+}
+
+fn is_unbounded(range: &Range) -> bool {
+    range.low.is_none() && range.high.is_none() && !range.not_null
+}
+
+fn is_whole(range: &Range) -> bool {
+    range.equal.is_empty() && is_unbounded(range)
+}
+
+fn is_lookup(ranges: &[Range]) -> bool {
+    matches!(ranges, [range] if !range.equal.is_empty() && is_unbounded(range))
 }

@@ -181,6 +181,11 @@ impl Relation {
         matches!(self.source, Source::Merged)
     }
 
+    /// The column that fills a slot.
+    pub fn column_of(&self, slot: Slot) -> Option<usize> {
+        (0..self.columns.len()).find(|column| self.slot(*column) == Some(slot))
+    }
+
     /// The slot of a column, if anything refers to it.
     pub fn slot(&self, column: usize) -> Option<Slot> {
         match self.columns.get(column)?.value {

@@ -37,8 +37,7 @@ pub fn of(tables: &Tables<'_>, relation: usize, conditions: &[&Expr]) -> Result<
         return Ok(None);
     }
     let slots = visit::unique(conditions.iter().flat_map(|condition| visit::slots(condition)).collect());
-    let position = |slot| (0..rel.columns.len()).find(|column| rel.slot(*column) == Some(slot));
-    let Some(columns) = slots.iter().map(|slot| position(*slot)).collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    let Some(columns) = slots.iter().map(|slot| rel.column_of(*slot)).collect::<Option<Vec<usize>>>() else { return Ok(None) };
     if columns.iter().any(|column| !table.columns[*column].is_in_row()) {
         return Ok(None);
     }

@@ -192,9 +192,9 @@ impl Planner<'_, '_> {
                 let name = items.get(choice.item).map(|item| told::item_name(item, tables)).unwrap_or_default();
                 match choice.method {
                     _ if n == 0 => name,
-                    Method::Nested => format!("{name} for each row"),
-                    Method::HashItem => format!("{name} hashed"),
-                    Method::HashLeft => format!("{name} beside a hash of what is before"),
+                    Method::Nested => format!("nested loop with {name}"),
+                    Method::HashItem => format!("hash join with {name} hashed"),
+                    Method::HashLeft => format!("hash join with {name} read through"),
                 }
             };
             let rows = order.last().map_or(0.0, |choice| choice.rows);
@@ -561,7 +561,7 @@ impl Planner<'_, '_> {
             let Some((_, own, _)) = self.hash_key(e, item.relations) else { return false };
             let ExprKind::Slot(slot) = own.kind else { return false };
             let rel = &self.tables.relations[relation];
-            let Some(column) = (0..rel.columns.len()).find(|c| rel.slot(*c) == Some(slot)) else { return false };
+            let Some(column) = rel.column_of(slot) else { return false };
             let begins = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == table.columns[column].id);
             table.indexes.iter().filter(begins).any(|index| cost::known_share(statistics, index).is_some())
         })

@@ -51,7 +51,7 @@ impl Columns<'_> {
     pub fn is_outside(&self, expr: &Expr) -> bool {
         let own = visit::slots(expr).iter().any(|s| self.slots.contains(&Some(*s)));
         !own && !visit::any(expr, &|e| match &e.kind {
-            ExprKind::Call(def, _) => def.is_stored() || matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
+            ExprKind::Call(def, _) => def.is_called_each_time(),
             ExprKind::AssignVar(..) | ExprKind::UserVar(_) => true,
             _ => false,
         })

@@ -6,6 +6,7 @@ use super::flatten::{Item, Shape};
 use super::path::{Candidate, TableInput};
 use super::sarg::{Bound, Columns};
 use crate::choices::{TableChoices, WantedIndex, Way};
+use crate::explain::access_kind;
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Relation, Source, Tables};
 use crate::node::AccessPath;
@@ -42,29 +43,26 @@ pub fn table(alias: &str, input: &TableInput<'_>, taken: &Candidate, all: Vec<Ca
 }
 
 fn name(input: &TableInput<'_>, candidate: &Candidate) -> String {
-    let index = |at: &usize| input.table.indexes.get(*at).map_or("?", |index| index.name.as_str());
-    let name = match &candidate.path {
-        AccessPath::Full { reverse: false } => "table scan".to_string(),
-        AccessPath::Full { reverse: true } => "table scan, backwards".to_string(),
-        AccessPath::Point { index: at, .. } => format!("one row by {}", index(at)),
-        AccessPath::Range { index: at, ranges, reverse, covering } => {
-            let whole = ranges.iter().all(|range| range.equal.is_empty() && range.low.is_none() && range.high.is_none());
-            let how = match (whole, ranges.len()) {
-                (true, _) => format!("scan of {}", index(at)),
-                (false, 1) => format!("range of {}", index(at)),
-                (false, ranges) => format!("{ranges} ranges of {}", index(at)),
-            };
-            format!("{how}{}{}", if *covering { ", covering" } else { "" }, if *reverse { ", backwards" } else { "" })
-        }
-        AccessPath::FullText { .. } => "full-text search".to_string(),
-        AccessPath::System => "all rows".to_string(),
+    let (index, reverse) = match &candidate.path {
+        AccessPath::Full { reverse } => (None, *reverse),
+        AccessPath::Point { index, .. } => (Some(*index), false),
+        AccessPath::Range { index, reverse, .. } => (Some(*index), *reverse),
+        AccessPath::FullText { .. } | AccessPath::System => (None, false),
     };
-    if candidate.ordered { format!("{name}, in order") } else { name }
+    let index =
+        index.and_then(|index| input.table.indexes.get(index)).map_or_else(String::new, |index| format!(" using {}", index.name));
+    let reverse = if reverse { " (reverse)" } else { "" };
+    let order = if candidate.ordered { ", in order" } else { "" };
+    format!("{}{index}{reverse}{order}", access_kind(&candidate.path))
 }
 
 /// The indexes that the conditions on a table would use: values that are known first, then those of other tables, then a range or the order.
 pub fn wanted(relation: &Relation, conditions: &[&Expr], order: &[(Expr, bool)]) -> Vec<WantedIndex> {
+    // A table without an index is one that the server makes.
     let Source::Base(table) = &relation.source else { return Vec::new() };
+    if table.indexes.is_empty() {
+        return Vec::new();
+    }
     let slots: Vec<Option<Slot>> = (0..relation.columns.len()).map(|column| relation.slot(column)).collect();
     let columns = Columns { table, slots: &slots };
     let (mut known, mut joined, mut ranges) = (Vec::new(), Vec::new(), Vec::new());

@@ -8,11 +8,10 @@
 //! Where an index leads to the rows of a key it stays a subquery, too: often few rows outside are left when it is asked. So it does in the select
 //! list of a query with LIMIT.
 
-use std::sync::Arc;
-
 use vaquita_types::{Result, TypeKind, Value};
 
-use crate::expr::{BoundSubquery, CompareAs, CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
+use super::subqueries::{find, is_it};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot, SubqueryKind};
 use crate::logical::{ColumnValue, Inner, Logical, Query, Read, Relation, RelationColumn, Source, outside_reads};
 use crate::node::{Aggregate, AggregateKind, JoinKind, OutputColumn};
 use crate::visit;
@@ -25,85 +24,50 @@ pub fn to_joins(query: &mut Query) -> Result<()> {
     {
         return Ok(());
     }
-    let mut asked = Vec::new();
-    in_rows(query, &mut |expr| {
-        find(expr, &mut asked);
+    let mut found = Vec::new();
+    above_joins(query, &mut |expr| {
+        find(expr, &|sub| matches!(sub.kind, SubqueryKind::Scalar) && sub.correlated, &mut found);
         Ok(())
     })?;
-    if asked.is_empty() {
-        return Ok(());
-    }
-    if let Logical::Filter { predicate, .. } = query.block.root.rows_mut() {
-        asked.iter_mut().for_each(|asked| asked.must_be = predicate.iter().any(|conjunct| compares(conjunct, asked.id)));
-    }
     let is_limited = matches!(query.block.root, Logical::Limit { .. });
-    for asked in asked {
-        // Beside this list each use holds it; where there are more, they are of another block or behind a GROUP BY.
-        if Arc::strong_count(&asked.bound) == asked.uses + 1 && (asked.must_be || !is_limited) {
-            join(&asked, query)?;
+    for found in found {
+        let must_be = match query.block.root.rows_mut() {
+            Logical::Filter { predicate, .. } => predicate.iter().any(|conjunct| compares(conjunct, found.id)),
+            _ => false,
+        };
+        // One that stands elsewhere too is of another block, of a condition of a join, or behind a GROUP BY.
+        if found.is_all() && (must_be || !is_limited) {
+            join(found.id, must_be, query)?;
         }
     }
     Ok(())
 }
 
-/// The part of WHERE and below that is joined.
-fn joins(rows: &Logical) -> &Logical {
+/// What is joined, below WHERE.
+fn joins(rows: &mut Logical) -> &mut Logical {
     match rows {
         Logical::Filter { input, .. } => input,
         rows => rows,
     }
 }
 
-/// The expressions that are computed of joined rows: all, or those up to GROUP BY.
-fn in_rows(query: &mut Query, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
-    let mut node = &mut query.block.root;
-    let mut grouped = false;
-    loop {
-        if let Logical::Aggregate { .. } = node {
-            grouped = true;
-            break;
-        }
-        match node {
-            Logical::Having { input, .. }
-            | Logical::Window { input, .. }
-            | Logical::Distinct { input }
-            | Logical::Sort { input, .. }
-            | Logical::Limit { input, .. } => node = input,
-            _ => break,
-        }
-    }
-    if grouped {
-        return node.expressions_mut(f);
-    }
-    query.expressions_mut(f)
+/// The expressions that are computed of joined rows: WHERE and all above, or what is not above GROUP BY. Conditions of joins are not: their tables
+/// are joined before what joins the rows here.
+fn above_joins(query: &mut Query, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
+    let joined = std::mem::replace(joins(query.block.root.rows_mut()), Logical::Empty);
+    let done = match aggregate(&mut query.block.root) {
+        Some(aggregate) => aggregate.expressions_mut(f),
+        None => query.expressions_mut(f),
+    };
+    *joins(query.block.root.rows_mut()) = joined;
+    done
 }
 
-/// A subquery that asks for one value for each row.
-struct Asked {
-    id: usize,
-    bound: Arc<BoundSubquery>,
-    uses: usize,
-    /// Rows for which it is NULL are not wanted.
-    must_be: bool,
-}
-
-fn find(expr: &Expr, asked: &mut Vec<Asked>) {
-    if let ExprKind::Subquery(sub) = &expr.kind
-        && let SubqueryState::Bound(bound) = &sub.query
-        && matches!(sub.kind, SubqueryKind::Scalar)
-        && sub.correlated
-        && sub.depth == 0
-    {
-        match asked.iter_mut().find(|asked| asked.id == sub.id) {
-            Some(asked) => asked.uses += 1,
-            None => asked.push(Asked { id: sub.id, bound: Arc::clone(bound), uses: 1, must_be: false }),
-        }
+fn aggregate(node: &mut Logical) -> Option<&mut Logical> {
+    match node {
+        Logical::Aggregate { .. } => Some(node),
+        node => aggregate(node.input_mut()?),
     }
-    visit::children(expr, &mut |child| find(child, asked));
-}
-
-fn is_it(expr: &Expr, id: usize) -> bool {
-    matches!(&expr.kind, ExprKind::Subquery(sub) if sub.id == id && sub.depth == 0)
 }
 
 /// A conjunct that is not true where the subquery is NULL.
@@ -117,14 +81,14 @@ fn compares(conjunct: &Expr, id: usize) -> bool {
 }
 
 /// Puts a column of a new relation, which is joined, in the place of a subquery.
-fn join(asked: &Asked, query: &mut Query) -> Result<()> {
-    let Some(at) = query.subqueries.iter().position(|(id, _)| *id == asked.id) else { return Ok(()) };
+fn join(id: usize, must_be: bool, query: &mut Query) -> Result<()> {
+    let Some(at) = query.subqueries.iter().position(|(of, _)| *of == id) else { return Ok(()) };
     let Some(inner) = query.subqueries[at].1.bound_mut() else { return Ok(()) };
     if inner.block.hints.stays_subquery {
         return Ok(());
     }
     let counts = is_count(inner);
-    let must_be = asked.must_be && !counts;
+    let must_be = must_be && !counts;
     let Some(keys) = keys_of(inner, counts)? else { return Ok(()) };
     let (_, taken) = query.subqueries.swap_remove(at);
     let Some(mut inner) = taken.into_bound() else { return Ok(()) };
@@ -154,8 +118,8 @@ fn join(asked: &Asked, query: &mut Query) -> Result<()> {
     of_keys.optional = !must_be;
     query.relations.push(of_keys);
     let value = if counts { zero_for_null(value) } else { value };
-    in_rows(query, &mut |expr| {
-        put(expr, asked.id, &value);
+    above_joins(query, &mut |expr| {
+        put(expr, id, &value);
         Ok(())
     })?;
     add(query, relation, on, must_be);
@@ -174,21 +138,11 @@ fn put(expr: &mut Expr, id: usize, value: &Expr) {
 
 /// Joins the relation with what is joined already.
 fn add(query: &mut Query, relation: usize, on: Vec<Expr>, must_be: bool) {
-    let rows = query.block.root.rows_mut();
-    let (joined, predicate) = match rows {
-        Logical::Filter { input, predicate } => (&mut **input, Some(predicate)),
-        rows => (rows, None),
-    };
+    let joined = joins(query.block.root.rows_mut());
     let left = Box::new(std::mem::replace(joined, Logical::Empty));
     let right = Box::new(Logical::Relation(relation));
     let kind = if must_be { JoinKind::Inner } else { JoinKind::Left };
-    match predicate {
-        Some(predicate) if must_be => {
-            *joined = Logical::Join { kind, straight: false, left, right, on: Vec::new() };
-            predicate.extend(on);
-        }
-        _ => *joined = Logical::Join { kind, straight: false, left, right, on },
-    }
+    *joined = Logical::Join { kind, straight: false, left, right, on };
 }
 
 fn is_count(inner: &Query) -> bool {
@@ -283,7 +237,7 @@ pub fn is_steady(inner: &mut Query) -> Result<bool> {
     let mut steady = true;
     inner.expressions_mut(&mut |expr| {
         steady &= !visit::any(expr, &|e| match &e.kind {
-            ExprKind::Call(def, _) => def.is_stored() || matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
+            ExprKind::Call(def, _) => def.is_called_each_time(),
             ExprKind::AssignVar(..) | ExprKind::UserVar(_) | ExprKind::Subquery(_) | ExprKind::Match(_) => true,
             _ => false,
         });
@@ -317,7 +271,7 @@ pub fn has_index(inner: &Query, column: &Expr) -> bool {
     let relation = &inner.relations[*relation];
     match &relation.source {
         Source::Base(table) => {
-            let Some(at) = (0..relation.columns.len()).find(|at| relation.slot(*at) == Some(slot)) else { return true };
+            let Some(at) = relation.column_of(slot) else { return true };
             let id = table.columns[at].id;
             table.indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == id))
         }

@@ -106,7 +106,7 @@ fn any_of(branches: Vec<Vec<Expr>>, like: &Expr) -> Expr {
 /// It is the same however often it is evaluated for a row.
 fn is_steady(expr: &Expr) -> bool {
     !visit::any(expr, &|e| match &e.kind {
-        ExprKind::Call(def, _) => def.is_stored() || matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
+        ExprKind::Call(def, _) => def.is_called_each_time(),
         ExprKind::AssignVar(..) | ExprKind::UserVar(_) | ExprKind::Subquery(_) | ExprKind::Match(_) => true,
         _ => false,
     })

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use vaquita_types::{Result, Value};
 
 use super::decorrelate::{Key, has_index, is_steady, take_keys};
+use super::subqueries::{Found, find, is_it};
 use crate::expr::{BoundSubquery, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
 use crate::func;
 use crate::logical::{Logical, Query, Read, outside_reads};
@@ -20,13 +21,9 @@ pub fn without_limits(query: &mut Query) -> Result<()> {
     if query.subqueries.is_empty() {
         return Ok(());
     }
-    let mut asked = Vec::new();
-    query.expressions_mut(&mut |expr| {
-        exists(expr, &mut asked);
-        Ok(())
-    })?;
+    let found = all(query, &is_exists)?;
     for (id, inner) in &mut query.subqueries {
-        let Some(inner) = inner.bound_mut().filter(|_| asked.contains(id)) else { continue };
+        let Some(inner) = inner.bound_mut().filter(|_| found.iter().any(|found| found.id == *id)) else { continue };
         if let Logical::Limit { input, limit: Limit { offset: None, count: Some(count) } } = &mut inner.block.root
             && matches!(count.kind, ExprKind::Literal(Value::Int(1..) | Value::UInt(1..)))
         {
@@ -36,14 +33,17 @@ pub fn without_limits(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-fn exists(expr: &Expr, found: &mut Vec<usize>) {
-    if let ExprKind::Subquery(sub) = &expr.kind
-        && matches!(sub.kind, SubqueryKind::Exists { .. })
-        && sub.depth == 0
-    {
-        found.push(sub.id);
-    }
-    visit::children(expr, &mut |child| exists(child, found));
+fn is_exists(sub: &Subquery) -> bool {
+    matches!(sub.kind, SubqueryKind::Exists { .. })
+}
+
+fn all(query: &mut Query, is_wanted: &dyn Fn(&Subquery) -> bool) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
+    query.expressions_mut(&mut |expr| {
+        find(expr, is_wanted, &mut found);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Runs when those that are joins have become joins, before the queries inside are rewritten.
@@ -51,39 +51,15 @@ pub fn to_memberships(query: &mut Query) -> Result<()> {
     if query.subqueries.is_empty() {
         return Ok(());
     }
-    let mut found: Vec<(usize, Arc<BoundSubquery>, usize)> = Vec::new();
-    query.expressions_mut(&mut |expr| {
-        find(expr, &mut found);
-        Ok(())
-    })?;
-    for (id, bound, uses) in found {
-        // Beside `found` each use has the query's shape; where there are more, another block has copies.
-        if Arc::strong_count(&bound) != uses + 1 {
-            continue;
-        }
-        let Some((_, inner)) = query.subqueries.iter_mut().find(|(other, _)| *other == id) else { continue };
+    for found in all(query, &|sub| is_exists(sub) && sub.correlated)? {
+        let Some((id, inner)) = query.subqueries.iter_mut().find(|(id, _)| found.is_all() && *id == found.id) else { continue };
+        let id = *id;
         let Some(inner) = inner.bound_mut() else { continue };
         let Some(keys) = keys_of(inner)? else { continue };
         let shape = Arc::new(BoundSubquery { output: inner.output().to_vec(), of_no_table: false, reads: Vec::new() });
         query.expressions_mut(&mut |expr| replace(expr, id, &keys, &shape))?;
     }
     Ok(())
-}
-
-/// The EXISTS of this block, and in how many places each stands.
-fn find(expr: &Expr, found: &mut Vec<(usize, Arc<BoundSubquery>, usize)>) {
-    if let ExprKind::Subquery(sub) = &expr.kind
-        && let SubqueryState::Bound(bound) = &sub.query
-        && matches!(sub.kind, SubqueryKind::Exists { .. })
-        && sub.correlated
-        && sub.depth == 0
-    {
-        match found.iter_mut().find(|(id, ..)| *id == sub.id) {
-            Some((.., uses)) => *uses += 1,
-            None => found.push((sub.id, Arc::clone(bound), 1)),
-        }
-    }
-    visit::children(expr, &mut |child| find(child, found));
 }
 
 /// Makes the query one of its keys; none if it wants something else of the row outside. Then it is as it was.
@@ -133,10 +109,9 @@ fn keys_of(inner: &mut Query) -> Result<Option<Vec<Key>>> {
 }
 
 fn replace(expr: &mut Expr, id: usize, keys: &[Key], shape: &Arc<BoundSubquery>) -> Result<()> {
-    let is_it = |sub: &Subquery| sub.id == id && sub.depth == 0;
     if let ExprKind::Subquery(sub) = &expr.kind
         && let SubqueryKind::Exists { negated } = sub.kind
-        && is_it(sub)
+        && is_it(expr, id)
     {
         let mut lefts: Vec<Expr> = keys.iter().map(|key| visit::moved_out(key.outside.clone(), 1)).collect();
         let compare = keys.iter().map(|key| key.rule).collect();

@@ -29,6 +29,7 @@ mod outer_joins;
 mod pushdown;
 mod rows;
 mod semijoins;
+mod subqueries;
 
 use vaquita_types::{Result, stack};
 

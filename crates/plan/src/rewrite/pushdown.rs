@@ -16,14 +16,16 @@ use vaquita_types::{Result, TypeKind, stack};
 
 use super::decorrelate::{has_index, is_steady};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
-use crate::logical::{ColumnValue, Logical, Query, Relation, Set, Source, bit};
+use crate::logical::{Logical, Query, Relation, Set, Source, bit};
 use crate::node::{JoinKind, OutputColumn, SetOpKind};
 use crate::parallel::is_pure;
 use crate::switches::Switches;
 use crate::visit;
 
-/// A condition whose columns are expressions could double with each query that it enters.
-const SIZE_MAX: usize = 1000;
+/// Where columns are expressions, a condition could double with each query that it enters, and a set operation gets a copy for each input: how large
+/// one may become, and the copies of a block in all.
+const SIZE_MAX: usize = 1_000;
+const COPIES_MAX: usize = 100_000;
 
 /// The derived tables of a subquery that is run for each row outside are made once, as far as they do not depend on that row.
 pub fn keep(query: &mut Query) -> Result<()> {
@@ -60,7 +62,8 @@ fn is_steady_inside(query: &mut Query) -> Result<bool> {
 pub fn push_down(query: &mut Query) {
     let switches = query.block.hints.switches;
     if query.relations.iter().any(|relation| derived(relation).is_some() && relation.pushdown_allowed(switches)) {
-        in_joins(query.block.root.rows_mut(), &mut Frame { relations: &mut query.relations, owners: &query.owners, switches });
+        let mut frame = Frame { relations: &mut query.relations, owners: &query.owners, switches, copies_left: COPIES_MAX };
+        in_joins(query.block.root.rows_mut(), &mut frame);
     }
 }
 
@@ -76,6 +79,8 @@ struct Frame<'q> {
     relations: &'q mut [Relation],
     owners: &'q [Option<usize>],
     switches: Switches,
+    /// Nodes that copies may still have.
+    copies_left: usize,
 }
 
 fn in_joins(node: &mut Logical, frame: &mut Frame<'_>) {
@@ -122,17 +127,14 @@ fn give(condition: &Expr, among: Set, frame: &mut Frame<'_>) -> bool {
     if derived(relation).is_none() || !relation.pushdown_allowed(frame.switches) || !is_pure_beside_outside(condition) {
         return false;
     }
-    let columns = &relation.columns;
-    let column_of = |slot: Slot| columns.iter().position(|c| matches!(c.value, ColumnValue::Slot { slot: s, .. } if s == slot));
     let mut over_columns = condition.clone();
-    if !visit::map_slots(&mut over_columns, &column_of) {
+    if !visit::map_slots(&mut over_columns, &|slot| relation.column_of(slot)) {
         return false;
     }
     let Source::Derived { query, correlated, .. } = &mut relation.source else { return false };
     let Some(query) = query.bound_mut() else { return false };
-    if !accepts(query, &over_columns) {
-        return false;
-    }
+    let Some(copies) = accepts(query, &over_columns).filter(|copies| *copies <= frame.copies_left) else { return false };
+    frame.copies_left -= copies;
     put(query, &over_columns);
     *correlated |= reads_outside(&over_columns);
     true
@@ -165,56 +167,65 @@ fn is_found(query: &Query, condition: &Expr) -> bool {
     let Some(relation) = query.owners.get(slot).copied().flatten().and_then(|at| query.relations.get(at)) else { return false };
     match derived(relation) {
         Some(inner) => {
-            let column = relation.columns.iter().position(|c| matches!(c.value, ColumnValue::Slot { slot: s, .. } if s == slot));
+            let column = relation.column_of(slot);
             column.is_some_and(|column| {
                 let mut over_columns = condition.clone();
-                visit::map_slots(&mut over_columns, &|_| Some(column)) && accepts(inner, &over_columns)
+                visit::map_slots(&mut over_columns, &|_| Some(column)) && accepts(inner, &over_columns).is_some()
             })
         }
         None => has_index(query, own),
     }
 }
 
-/// `condition` is over a query's columns: its slots are their numbers.
-fn accepts(query: &Query, condition: &Expr) -> bool {
+/// Whether a condition may go into a query: the nodes of all its copies then. Its slots are numbers of the query's columns.
+fn accepts(query: &Query, condition: &Expr) -> Option<usize> {
     if query.locking || query.relations.iter().any(|relation| relation.lock.is_some()) {
-        return false;
+        return None;
     }
-    over_output(condition, query.output()).is_some_and(|condition| goes_below(query, &query.block.root, condition))
+    goes_below(query, &query.block.root, over_output(condition, query.output())?)
 }
 
-fn goes_below(query: &Query, node: &Logical, mut condition: Expr) -> bool {
+fn goes_below(query: &Query, node: &Logical, mut condition: Expr) -> Option<usize> {
+    let below = |input: &Logical, condition: Expr, may: bool| if may { goes_below(query, input, condition) } else { None };
     match node {
-        Logical::Limit { .. } | Logical::Values { .. } | Logical::JsonTable { .. } | Logical::RowCount { .. } => false,
+        Logical::Limit { .. } | Logical::Values { .. } | Logical::JsonTable { .. } | Logical::RowCount { .. } => None,
         Logical::Sort { input, .. } | Logical::Having { input, .. } => goes_below(query, input, condition),
-        Logical::Distinct { input } => treats_equals_alike(&condition) && goes_below(query, input, condition),
+        Logical::Distinct { input } => {
+            let may = treats_equals_alike(&condition);
+            below(input, condition, may)
+        }
         Logical::Window { input, windows } => {
             let divides = |slot: &Slot| {
                 let is_key = |by: &Expr| matches!(by.kind, ExprKind::Slot(s) if s == *slot);
                 windows.iter().all(|window| window.partition_by.iter().any(is_key))
             };
-            visit::slots(&condition).iter().all(divides) && treats_equals_alike(&condition) && goes_below(query, input, condition)
+            let may = visit::slots(&condition).iter().all(divides) && treats_equals_alike(&condition);
+            below(input, condition, may)
         }
         Logical::Aggregate { input, keys, rollup, .. } => {
-            !rollup
-                && !keys.is_empty()
-                && treats_equals_alike(&condition)
-                && to_keys(&mut condition, keys)
-                && goes_below(query, input, condition)
+            let may = !rollup && !keys.is_empty() && treats_equals_alike(&condition) && to_keys(&mut condition, keys);
+            below(input, condition, may)
         }
         Logical::SetOp { inputs, slots, all, op, .. } => {
-            (*all && *op == SetOpKind::Union || treats_equals_alike(&condition))
-                && visit::map_slots(&mut condition, &|slot| slots.iter().position(|s| *s == slot))
-                && inputs.iter().all(|input| accepts(input, &condition))
+            let may = (*all && *op == SetOpKind::Union || treats_equals_alike(&condition)) && to_columns(&mut condition, slots);
+            if may { inputs.iter().map(|input| accepts(input, &condition)).sum() } else { None }
         }
         Logical::Nested { query, slots, .. } => {
-            visit::map_slots(&mut condition, &|slot| slots.iter().position(|s| *s == slot)) && accepts(query, &condition)
+            let may = to_columns(&mut condition, slots);
+            if may { accepts(query, &condition) } else { None }
         }
         Logical::Relation(_) | Logical::Join { .. } | Logical::Filter { .. } if reads_outside(&condition) => {
-            is_found(query, &condition)
+            is_found(query, &condition).then(|| visit::size(&condition))
         }
-        Logical::One | Logical::Empty | Logical::Relation(_) | Logical::Join { .. } | Logical::Filter { .. } => true,
+        Logical::One | Logical::Empty | Logical::Relation(_) | Logical::Join { .. } | Logical::Filter { .. } => {
+            Some(visit::size(&condition))
+        }
     }
+}
+
+/// Puts numbers of columns in the place of the slots that they fill.
+fn to_columns(condition: &mut Expr, slots: &[Slot]) -> bool {
+    visit::map_slots(condition, &|slot| slots.iter().position(|s| *s == slot))
 }
 
 fn put(query: &mut Query, condition: &Expr) {
@@ -230,11 +241,11 @@ fn put_below(node: &mut Logical, mut condition: Expr) {
             put_below(input, condition);
         }
         Logical::SetOp { inputs, slots, .. } => {
-            visit::map_slots(&mut condition, &|slot| slots.iter().position(|s| *s == slot));
+            to_columns(&mut condition, slots);
             inputs.iter_mut().for_each(|input| put(input, &condition));
         }
         Logical::Nested { query, slots, correlated } => {
-            visit::map_slots(&mut condition, &|slot| slots.iter().position(|s| *s == slot));
+            to_columns(&mut condition, slots);
             put(query, &condition);
             *correlated |= reads_outside(&condition);
         }

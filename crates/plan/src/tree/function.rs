@@ -25,6 +25,11 @@ impl FuncDef {
         self.name == FuncDef::STORED
     }
 
+    /// How often it is called is seen: in what it gives, in time, or in what a stored function does.
+    pub fn is_called_each_time(&self) -> bool {
+        self.is_stored() || matches!(self.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP")
+    }
+
     /// The same arguments give the same value throughout a statement.
     pub fn is_steady(&self) -> bool {
         const OF_STATEMENT: &[&str] = &[

@@ -200,6 +200,23 @@ fn what_doubles_ends_with_an_error() {
     let aliases =
         format!("SELECT {} x FROM (SELECT 1 y UNION SELECT 2) t ORDER BY x{}", "y + ".repeat(1000) + "y", ", x".repeat(10_000));
     assert_eq!(code(&mut client, &aliases), ER_OUT_OF_RESOURCES);
+    // Derived tables whose column doubles the one before: a part of them is merged.
+    for query in
+        ["CREATE DATABASE d", "USE d", "CREATE TABLE t (id INT PRIMARY KEY, a INT)", "INSERT INTO t VALUES (1, 1), (2, 2)"]
+    {
+        client.query(query);
+    }
+    let doubled = |n: usize, tail: &str| {
+        let (open, close): (String, String) =
+            (0..n).map(|i| ("SELECT id, a + a AS a FROM (".to_string(), format!(") AS d{}{tail}", n - i))).unzip();
+        format!("SELECT a FROM ({open}SELECT id, a FROM t{close}) AS d WHERE id = 1 AND a > 1")
+    };
+    for tail in ["", " GROUP BY id, a + a"] {
+        assert_eq!(value(&mut client, &doubled(40, tail)), (1u64 << 40).to_string(), "{tail}");
+    }
+    let named =
+        format!("SELECT 1 IN ({}) FROM (SELECT {} AS a FROM t) AS d", vec!["a"; 30_000].join(", "), "a + ".repeat(100) + "a");
+    assert_eq!(code(&mut client, &named), ER_OUT_OF_RESOURCES);
 }
 
 #[test]
