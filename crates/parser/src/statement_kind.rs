@@ -473,7 +473,7 @@ impl StatementKind {
                 FlushWhat::Options(options) if options.iter().any(|option| option == "PRIVILEGES") => FlushPrivileges,
                 FlushWhat::Options(_) => Flush,
             },
-            Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Other(_))) => Reset,
+            Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Persist { .. })) => Reset,
             Statement::Reset(_) => ResetLogs,
             Statement::Binlog(_) => Binlog,
             Statement::PurgeLogs(PurgeLogs::To(_)) => PurgeLogsTo,

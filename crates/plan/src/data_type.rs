@@ -235,6 +235,9 @@ fn string(name: &str, ty: &DataType, collate: Option<&str>, default: CollationId
     let is_text = (column.kind as u8) < TypeKind::Binary as u8;
     if is_text {
         column.collation = text_collation(ty, collate, default)?;
+    } else if collate.is_some() {
+        // Error 1253 for any but `binary`.
+        choose_collation(Some("binary"), collate, default)?;
     }
     let char_bytes = if is_text { u64::from(collation(column.collation).charset.mbmaxlen) } else { 1 };
     let blob = |bytes: u64| (bytes / char_bytes).min(u64::from(u32::MAX)) as u32;

@@ -28,6 +28,7 @@ mod date_arith;
 mod date_format;
 mod digest;
 mod encode;
+mod exact;
 mod json;
 mod json_schema;
 pub(crate) mod json_value;

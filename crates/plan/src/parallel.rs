@@ -5,7 +5,7 @@
 //! numbers, no subqueries, nothing of an enclosing query.
 
 use crate::expr::{Expr, ExprKind};
-use crate::node::{AccessPath, Node, Scan};
+use crate::node::{AccessPath, JoinKind, Node, Scan};
 use crate::visit::{children, for_each_expr, inputs};
 
 /// The scan to divide; `None` if the input cannot be read in parts.
@@ -28,6 +28,34 @@ pub fn driving_scan(input: &Node) -> Option<&Scan> {
             }
             _ => return None,
         };
+    }
+}
+
+/// How many rows the input reads one by one, each at a place of its own, about: by a secondary index, or as what a row of a nested loop
+/// leads to.
+pub fn lookups(input: &Node) -> f64 {
+    rows_and_lookups(input).1
+}
+
+fn rows_and_lookups(node: &Node) -> (f64, f64) {
+    match node {
+        Node::Scan(scan) => {
+            let rows = scan.rows_estimate as f64;
+            let fetches = match &scan.path {
+                AccessPath::Range { index, covering, .. } => *index > 0 && !covering,
+                AccessPath::Point { .. } | AccessPath::FullText { .. } => true,
+                AccessPath::Full { .. } | AccessPath::System => false,
+            };
+            (rows, if fetches { rows } else { 0.0 })
+        }
+        Node::Filter { input, .. } | Node::HashJoin { probe: input, .. } => rows_and_lookups(input),
+        Node::NestedLoop { kind, outer, inner, .. } => {
+            let (rows, lookups) = rows_and_lookups(outer);
+            let found = rows_and_lookups(inner).0.max(1.0);
+            let given = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { rows } else { rows * found };
+            (given, lookups + rows * found)
+        }
+        _ => (0.0, 0.0),
     }
 }
 

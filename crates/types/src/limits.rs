@@ -5,6 +5,9 @@
 
 /// Characters of an identifier (MySQL manual, "Identifier Length Limits").
 pub const IDENTIFIER_CHARS_MAX: usize = 64;
+/// Of an account.
+pub const USER_CHARS_MAX: usize = 32;
+pub const HOST_CHARS_MAX: usize = 255;
 /// Bytes of a column's alias; a longer one is cut. (Warning 1466. The manual, "Identifier Length Limits", says characters.)
 pub const ALIAS_BYTES_MAX: usize = 256;
 /// Bytes of the name that a column without an alias has from its text; a longer text is cut.

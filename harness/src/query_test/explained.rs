@@ -26,6 +26,13 @@ const RULES: &[Rule] = &[
         reason: "MySQL loses a temporary table of its own in a recursive common table expression",
         applies: |sql, vaquita, mysql| sql.contains("WITH RECURSIVE ") && is_refused_by_mysql(vaquita, mysql, 1112),
     },
+    Rule {
+        reason: "MySQL loses rows of a side of EXCEPT or INTERSECT beside one with the total row of ROLLUP",
+        applies: |sql, vaquita, mysql| {
+            let is_set_operation = sql.contains(" EXCEPT ") || sql.contains(" INTERSECT ");
+            is_set_operation && sql.contains(" WITH ROLLUP") && matches!((vaquita, mysql), (Outcome::Rows(_), Outcome::Rows(_)))
+        },
+    },
 ];
 
 fn is_refused_by_mysql(vaquita: &Outcome, mysql: &Outcome, code: u16) -> bool {

@@ -216,7 +216,8 @@ impl Generator<'_> {
             (Kind::Dec, 0 | 1) => tree!(Value; format!("SUM({distinct}"), self.aggregated_value(number), ")"),
             (Kind::Dec, 2) => tree!(Value; format!("AVG({distinct}"), self.aggregated_value(number), ")"),
             (Kind::Str, 0) => {
-                let text = self.aggregated_value(Kind::Str).sql();
+                // Which of two equal texts comes first is not told.
+                let text = format!("LOWER({})", self.aggregated_value(Kind::Str).sql());
                 tree!(Value; format!("GROUP_CONCAT({distinct}{text} ORDER BY {text} SEPARATOR '|')"))
             }
             _ => tree!(Value; format!("{extreme}("), self.aggregated_value(kind), ")"),

@@ -8,14 +8,14 @@ use vaquita_plan::expr::Slot;
 use vaquita_storage::{RowPlace, RowStore};
 use vaquita_types::{Result, Value};
 
-use super::{Execution, Frame, Rows, heap_bytes, row_bytes};
+use super::{Execution, Frame, Kept, Rows, heap_bytes, row_bytes};
 
 pub struct KeptRows {
     rows: Rows,
     /// Those behind the ones in memory.
     disk: Option<RowStore>,
-    /// What the statement has been told of `disk`.
-    disk_bytes: usize,
+    /// What `disk` has in memory.
+    of_disk: Kept,
     bytes: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl KeptPlace {
 
 impl KeptRows {
     pub fn new(width: usize) -> KeptRows {
-        KeptRows { rows: Rows::new(width), disk: None, disk_bytes: 0, bytes: Vec::new() }
+        KeptRows { rows: Rows::new(width), disk: None, of_disk: Kept::default(), bytes: Vec::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -110,10 +110,7 @@ impl KeptRows {
             self.bytes.clear();
             row.drain(..).for_each(|value| row_bytes::encode(&value, &mut self.bytes));
             disk.push(&self.bytes)?;
-            let bytes = disk.kept_bytes();
-            statement.keep_bytes(bytes - self.disk_bytes)?;
-            self.disk_bytes = bytes;
-            return Ok(());
+            return self.of_disk.add(disk.kept_bytes() - self.of_disk.bytes(), statement);
         }
         if statement.is_short_of_memory(|| self.rows.kept_bytes() + bytes_of(row)) {
             self.disk = Some(statement.store.row_store());
@@ -153,15 +150,10 @@ impl KeptRows {
         Ok(())
     }
 
-    /// What it has in memory.
-    pub fn kept_bytes(&self) -> usize {
-        self.rows.kept_bytes() + self.disk_bytes
-    }
-
     /// Gives everything back.
-    pub fn clear(&mut self, statement: &Execution<'_>) {
-        self.rows.clear(statement);
+    pub fn clear(&mut self) {
+        self.rows.clear();
         self.disk = None;
-        statement.release_bytes(std::mem::take(&mut self.disk_bytes));
+        self.of_disk.clear();
     }
 }

@@ -9,6 +9,7 @@
 mod calls;
 mod column_value;
 mod frame;
+mod kept;
 mod kept_rows;
 mod links;
 mod measures;
@@ -47,6 +48,8 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
+pub use kept::Kept;
+use kept::Memory;
 pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, RowsByKey, SharedRows};
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
@@ -135,7 +138,7 @@ pub struct Execution<'a> {
     pub row_log: Option<RowLogging<'a>>,
     /// What EXPLAIN ANALYZE wants to know.
     pub measures: Option<&'a Measures>,
-    pub(crate) memory_bytes: Cell<usize>,
+    pub(crate) memory: Memory,
     /// What was asked of tables.
     pub calls: Calls,
     /// What the server counts of it.
@@ -156,8 +159,6 @@ pub struct Execution<'a> {
     pub(crate) cte_rows: RefCell<HashMap<usize, Round>>,
     /// Rows of derived tables and common table expressions that several places read, or one for each row outside, by id.
     pub(crate) shared_rows: RefCell<HashMap<usize, Rc<SharedRows>>>,
-    /// What stays until the statement ends, of `memory_bytes`.
-    pub(crate) lasting_bytes: Cell<usize>,
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
     early_warnings: RefCell<Vec<String>>,
     early: Cell<bool>,
@@ -215,7 +216,7 @@ impl<'a> Execution<'a> {
             table_lock_wait: Duration::from_secs(50),
             row_log: None,
             measures: None,
-            memory_bytes: Cell::new(0),
+            memory: Memory::default(),
             calls: Calls::default(),
             reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),
@@ -226,7 +227,6 @@ impl<'a> Execution<'a> {
             judged_row: RefCell::default(),
             cte_rows: RefCell::new(HashMap::new()),
             shared_rows: RefCell::default(),
-            lasting_bytes: Cell::new(0),
             early_warnings: RefCell::default(),
             early: Cell::new(false),
             quiet: Cell::new(false),
@@ -346,10 +346,10 @@ impl<'a> Execution<'a> {
         LockPolicy::Wait(Duration::from_millis(self.lock_wait_ms_max))
     }
 
-    /// Accounts for memory that an operator keeps; error 1041 when the statement has too much, or all together.
+    /// Accounts for memory that is kept until the statement ends (`Kept`: until it is dropped); error 1041 when the statement has too much, or
+    /// all together.
     pub fn keep_bytes(&self, bytes: usize) -> Result<()> {
-        let total = self.memory_bytes.get() + bytes;
-        self.memory_bytes.set(total);
+        let total = self.memory.add(bytes);
         if total <= self.memory_bytes_max {
             return self.reserve.cover(total);
         }
@@ -364,16 +364,6 @@ impl<'a> Execution<'a> {
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }
 
-    /// What `keep_bytes` counted will not be given back before the statement ends.
-    pub fn keeps_until_end(&self, bytes: usize) {
-        self.lasting_bytes.set(self.lasting_bytes.get() + bytes);
-    }
-
-    /// What `keep_bytes` counted is free again.
-    pub fn release_bytes(&self, bytes: usize) {
-        self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
-    }
-
     /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much. It is less where the server is
     /// short of memory.
     pub fn operator_bytes_max(&self) -> usize {
@@ -383,14 +373,14 @@ impl<'a> Execution<'a> {
 
     /// Bytes that the statement may still keep.
     pub fn bytes_left(&self) -> usize {
-        self.memory_bytes_max.saturating_sub(self.memory_bytes.get())
+        self.memory_bytes_max.saturating_sub(self.memory.bytes())
     }
 
     /// An operator that keeps `own_bytes` should give rows to the disk: one that has its share, and a smaller one if many operators have left
     /// little. A part of a statement gives up instead, and the statement works alone (`parallel`).
     pub fn is_short_of_memory(&self, own_bytes: impl Fn() -> usize) -> bool {
         let limit = self.operator_bytes_max();
-        let total = self.memory_bytes.get();
+        let total = self.memory.bytes();
         if total <= limit * 2 || self.part.is_some() {
             return false;
         }

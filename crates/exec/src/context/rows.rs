@@ -1,21 +1,20 @@
 //! `Rows`: rows that an operator keeps, as one flat array of values.
 //!
 //! Row n is the values from n * width on; a row may have no values at all and still counts. What the rows
-//! take is counted against the statement's memory and given back by `clear`.
+//! take is counted against the statement's memory.
 
 use vaquita_plan::expr::Slot;
 use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Result, Value};
 
-use super::{Execution, Frame};
+use super::{Execution, Frame, Kept};
 
 #[derive(Default)]
 pub struct Rows {
     width: usize,
     count: usize,
     values: Vec<Value>,
-    /// Bytes counted against the statement's memory.
-    kept_bytes: usize,
+    kept: Kept,
 }
 
 /// Bytes of a value outside of its `Value`; documents and wide decimals are guessed.
@@ -49,7 +48,12 @@ impl Rows {
     }
 
     pub fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+        self.kept.bytes()
+    }
+
+    /// They are of `statement` now, and were of a part of it.
+    pub fn adopt(&mut self, statement: &Execution<'_>) -> Result<()> {
+        self.kept.adopt(statement)
     }
 
     /// Adds row `n` of another, whose values are then gone.
@@ -61,17 +65,15 @@ impl Rows {
     }
 
     /// Gives the memory back, to be filled again.
-    pub fn clear(&mut self, statement: &Execution<'_>) {
+    pub fn clear(&mut self) {
         self.values.clear();
         self.count = 0;
-        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        self.kept.clear();
     }
 
     fn count_row(&mut self, heap: usize, statement: &Execution<'_>) -> Result<()> {
         self.count += 1;
-        let bytes = heap + self.width * size_of::<Value>();
-        self.kept_bytes += bytes;
-        statement.keep_bytes(bytes)
+        self.kept.add(heap + self.width * size_of::<Value>(), statement)
     }
 
     /// Adds the row in the slots. `take`: the input fills these slots anew for each row, so they can be emptied.

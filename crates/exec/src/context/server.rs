@@ -86,6 +86,11 @@ pub struct AccountInfo {
     pub databases: Vec<DatabaseGrantInfo>,
     pub tables: Vec<TableGrantInfo>,
     pub routines: Vec<RoutineGrantInfo>,
+    /// User and host of roles that are granted to it, and whether it may pass them on.
+    pub roles: Vec<(String, String, bool)>,
+    pub default_roles: Vec<(String, String)>,
+    /// A JSON document.
+    pub attribute: Option<String>,
 }
 
 /// What an account may do in databases whose names match a pattern.

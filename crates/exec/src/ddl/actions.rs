@@ -17,7 +17,7 @@ use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use super::checks::last_generated_check;
+use super::checks::{last_generated_check, use_column_names};
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{KeyLimit, add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
@@ -336,6 +336,7 @@ impl<'a> Edit<'a> {
         if let Some(name) = [old, new].into_iter().find(|n| n.eq_ignore_ascii_case("PRIMARY")) {
             return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name]));
         }
+        super::check_length(new)?;
         // Several indexes are renamed at once: names are those before the statement.
         let was_it = |index: &&IndexDef| !index.parts.is_empty() && index.name.eq_ignore_ascii_case(old);
         let id = self.old.indexes.iter().find(was_it).map(|index| index.id);
@@ -428,6 +429,7 @@ impl<'a> Edit<'a> {
         }
         self.def.foreign_keys.iter().try_for_each(|key| foreign_keys::check_checks(&self.def, key))?;
         self.def.foreign_keys.iter().try_for_each(|key| generated::check_bases(&self.def, key))?;
+        use_column_names(&mut self.def, Some(self.old));
         self.ddl.check_expressions(&self.def)
     }
 

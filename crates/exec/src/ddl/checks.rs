@@ -30,6 +30,68 @@ pub(super) fn last_generated_check(def: &TableDef) -> u64 {
     def.options.checks.iter().filter_map(|check| number(&check.name)).max().unwrap_or(0)
 }
 
+/// Gives columns in the expressions of `def` the case that their own names have. Columns that `before` has already stay as they are. MySQL keeps
+/// CHECK as it is written until the next ALTER TABLE.
+pub(super) fn use_column_names(def: &mut TableDef, before: Option<&TableDef>) {
+    let names: Vec<String> = def.columns.iter().map(|column| column.name.clone()).collect();
+    let is_old = |is: &dyn Fn(&TableDef) -> bool| before.is_some_and(is);
+    for check in &mut def.options.checks {
+        if is_old(&|old| old.options.checks.iter().any(|other| other.expr == check.expr)) {
+            check.expr = with_names(&check.expr, &names);
+        }
+    }
+    for column in &mut def.columns {
+        if is_old(&|old| {
+            old.columns.iter().any(|o| o.id == column.id && o.default == column.default && o.generated == column.generated)
+        }) {
+            continue;
+        }
+        if let ColumnDefault::Expr(text) = &mut column.default {
+            *text = with_names(text, &names);
+        }
+        if let Some(generated) = &mut column.generated {
+            generated.expr = with_names(&generated.expr, &names);
+        }
+    }
+}
+
+/// A printed expression with these names in place of those that are the same but for case.
+fn with_names(text: &str, names: &[String]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\'']) {
+        let (head, tail) = rest.split_at(at);
+        out.push_str(head);
+        let end = quoted_len(tail);
+        let (quoted, after) = tail.split_at(end);
+        let name = quoted.strip_prefix('`').and_then(|name| name.strip_suffix('`')).map(|name| name.replace("``", "`"));
+        match name.and_then(|name| names.iter().find(|other| other.to_lowercase() == name.to_lowercase())) {
+            Some(name) => out.push_str(&format!("`{}`", name.replace('`', "``"))),
+            None => out.push_str(quoted),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+/// How long the text in quotes is that `text` begins with.
+fn quoted_len(text: &str) -> usize {
+    let mut chars = text.char_indices();
+    let Some((_, quote)) = chars.next() else { return 0 };
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' && quote == '\'' {
+            chars.next();
+        } else if c == quote {
+            if text.get(at + 1..).is_some_and(|rest| rest.starts_with(quote)) {
+                chars.next();
+            } else {
+                return at + 1;
+            }
+        }
+    }
+    text.len()
+}
+
 impl Ddl<'_> {
     /// The text of an expression that is kept with a table.
     pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {

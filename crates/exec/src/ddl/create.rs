@@ -17,6 +17,7 @@ use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, ObjectKind, TableDef, TableId, TableOptions};
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
+use super::checks::use_column_names;
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::temporary::{refuse_in_create, refuse_indexes};
@@ -208,6 +209,7 @@ impl Ddl<'_> {
         if foreign_keys::keeps_keys(&def.options.engine) {
             self.add_foreign_keys(&keys, &mut def, 0)?;
         }
+        use_column_names(&mut def, None);
         self.check_expressions(&def)?;
         if let Some(by) = &create.partitioning {
             let engine_given = create.options.iter().any(|option| matches!(option, ast::TableOption::Engine(_)));

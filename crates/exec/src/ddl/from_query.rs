@@ -286,9 +286,10 @@ pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn, strict:
         let has_none = column.ty.is_blob() || is_date && strict;
         column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
     }
+    // A column of a merged view or derived table is an expression like any other.
     let table = match &output.origin {
-        Some(origin) => catalog.table(&origin.database, &origin.org_table)?,
-        None => None,
+        Some(origin) if !origin.is_merged => catalog.table(&origin.database, &origin.org_table)?,
+        _ => None,
     };
     let name = output.origin.as_ref().map_or("", |o| o.org_name.as_str());
     let source = table.as_ref().and_then(|t| t.def.columns.get(t.def.column_position(name)?));

@@ -11,9 +11,10 @@ use vaquita_plan::env::EvalCx;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
 use vaquita_types::errno::{
-    ER_BAD_FIELD_ERROR, ER_CANNOT_ADD_FOREIGN, ER_DEPENDENT_BY_GENERATED_COLUMN, ER_FK_CANNOT_USE_VIRTUAL_COLUMN,
-    ER_GENERATED_COLUMN_NON_PRIOR, ER_GENERATED_COLUMN_REF_AUTO_INC, ER_GENERATED_COLUMN_ROW_VALUE, ER_INCORRECT_TYPE,
-    ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN, ER_WRONG_FK_OPTION_FOR_GENERATED_COLUMN, ER_WRONG_USAGE,
+    ER_BAD_FIELD_ERROR, ER_CANNOT_ADD_FOREIGN, ER_DEPENDENT_BY_DEFAULT_GENERATED_VALUE, ER_DEPENDENT_BY_GENERATED_COLUMN,
+    ER_FK_CANNOT_USE_VIRTUAL_COLUMN, ER_GENERATED_COLUMN_NON_PRIOR, ER_GENERATED_COLUMN_REF_AUTO_INC,
+    ER_GENERATED_COLUMN_ROW_VALUE, ER_INCORRECT_TYPE, ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN,
+    ER_WRONG_FK_OPTION_FOR_GENERATED_COLUMN, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::{
     ColumnDef, ColumnDefault, ColumnId, ForeignKeyDef, Generated, IndexDef, IndexKind, ReferentialAction, TableDef,
@@ -81,12 +82,21 @@ pub(super) fn check_redefinition(before: &ColumnDef, after: &mut ColumnDef) -> R
     Ok(())
 }
 
-/// Error 3108: a column that others are generated from goes or gets another name.
+/// Errors 3108 and 3766: a column that others are generated from, or have their default from, goes or gets another name.
 pub(super) fn check_needed(old: &TableDef, new: &TableDef) -> Result<()> {
+    let stays = |column: &ColumnDef| new.columns.iter().any(|other| other.id == column.id && other.name == column.name);
+    let keeps_default =
+        |column: &&ColumnDef| old.columns.iter().any(|before| before.id == column.id && before.default == column.default);
+    for gone in old.columns.iter().filter(|column| !column.is_hidden() && !stays(column)) {
+        let quoted = format!("`{}`", gone.name.replace('`', "``"));
+        let reads = |column: &ColumnDef| matches!(&column.default, ColumnDefault::Expr(text) if text.contains(&quoted));
+        if new.columns.iter().filter(keeps_default).any(reads) {
+            return Err(Error::new(&ER_DEPENDENT_BY_DEFAULT_GENERATED_VALUE, &[&gone.name, &old.name]));
+        }
+    }
     if !old.has_generated_columns() {
         return Ok(());
     }
-    let stays = |column: &ColumnDef| new.columns.iter().any(|other| other.id == column.id && other.name == column.name);
     let left =
         |column: &&ColumnDef| old.columns.iter().any(|before| before.id == column.id && before.generated == column.generated);
     for gone in old.columns.iter().filter(|column| !column.is_hidden() && !stays(column)) {

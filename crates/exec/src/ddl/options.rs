@@ -2,7 +2,9 @@
 
 use vaquita_parser::ast::TableOption;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE, ER_WARN_USING_OTHER_HANDLER};
+use vaquita_types::errno::{
+    ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE, ER_VALUE_OUT_OF_RANGE, ER_WARN_USING_OTHER_HANDLER,
+};
 use vaquita_types::limits::TABLE_COMMENT_CHARS_MAX;
 use vaquita_types::schema::TableOptions;
 use vaquita_types::{Error, Result, sql_mode};
@@ -69,11 +71,26 @@ pub fn apply(
             }
             TableOption::Encryption(value) if !value.eq_ignore_ascii_case(b"N") => return Err(Error::unsupported("ENCRYPTION")),
             TableOption::DataDirectory(_) | TableOption::IndexDirectory(_) => return Err(Error::unsupported("DATA DIRECTORY")),
-            TableOption::Union(_) => return Err(Error::unsupported("UNION tables")),
+            TableOption::MaxRows(rows) => keep(&TableOption::MaxRows(at_most_u32("max_rows", *rows, session)), table),
+            TableOption::MinRows(rows) => keep(&TableOption::MinRows(at_most_u32("min_rows", *rows, session)), table),
             other => keep(other, table),
         }
     }
+    // Of other engines the option means nothing.
+    let has_union = options.iter().any(|option| matches!(option, TableOption::Union(tables) if !tables.is_empty()));
+    if has_union && table.engine == "MRG_MyISAM" {
+        return Err(Error::unsupported("UNION tables"));
+    }
     Ok(given)
+}
+
+/// Warning 4074 for a number that is larger.
+fn at_most_u32(option: &str, value: u64, session: &dyn SessionEnv) -> u64 {
+    let most = u64::from(u32::MAX);
+    if value > most {
+        session.warn(Level::Warning, Error::new(&ER_VALUE_OUT_OF_RANGE, &[&option, &value, &0, &most, &most]));
+    }
+    value.min(most)
 }
 
 /// Without NO_ENGINE_SUBSTITUTION, the default engine stands for one that is not known.
@@ -118,6 +135,7 @@ fn keep(option: &TableOption, table: &mut TableOptions) {
     let flag = |value: &Option<u64>| value.map(|v| v.to_string());
     let quoted = |text: &[u8]| Some(format!("'{}'", String::from_utf8_lossy(text).replace('\'', "''")));
     let nonzero = |value: u64| (value != 0).then(|| value.to_string());
+    let one = |value: u64| (value != 0).then(|| "1".to_string());
     let (key, value) = match option {
         TableOption::MinRows(n) => ("MIN_ROWS", nonzero(*n)),
         TableOption::MaxRows(n) => ("MAX_ROWS", nonzero(*n)),
@@ -126,8 +144,8 @@ fn keep(option: &TableOption, table: &mut TableOptions) {
         TableOption::StatsPersistent(value) => ("STATS_PERSISTENT", flag(value)),
         TableOption::StatsAutoRecalc(value) => ("STATS_AUTO_RECALC", flag(value)),
         TableOption::StatsSamplePages(value) => ("STATS_SAMPLE_PAGES", flag(value)),
-        TableOption::Checksum(n) => ("CHECKSUM", nonzero(*n)),
-        TableOption::DelayKeyWrite(n) => ("DELAY_KEY_WRITE", nonzero(*n)),
+        TableOption::Checksum(n) | TableOption::TableChecksum(n) => ("CHECKSUM", one(*n)),
+        TableOption::DelayKeyWrite(n) => ("DELAY_KEY_WRITE", one(*n)),
         TableOption::KeyBlockSize(n) => ("KEY_BLOCK_SIZE", nonzero(*n)),
         TableOption::Compression(text) => ("COMPRESSION", quoted(text)),
         TableOption::Connection(text) => ("CONNECTION", quoted(text)),

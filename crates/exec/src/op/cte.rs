@@ -104,7 +104,6 @@ impl<'p> RecursiveCte<'p> {
                 self.read(member, (&rows, round), (&mut seen, &mut left), frame)?;
             }
         }
-        seen.clear(statement);
         Ok(rows)
     }
 

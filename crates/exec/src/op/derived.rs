@@ -74,7 +74,6 @@ impl<'p> Derived<'p> {
             return Ok(Rc::clone(shared));
         }
         let rows = self.read_all(frame)?;
-        statement.keeps_until_end(rows.rows.kept_bytes());
         statement.shared_rows.borrow_mut().insert(id, Rc::clone(&rows));
         Ok(rows)
     }
@@ -93,16 +92,11 @@ impl<'p> Derived<'p> {
 
     /// Finds the first of the rows that equal what the filter compares them with.
     fn look_up(&mut self, kept: &SharedRows, frame: &Frame<'_>) -> Result<()> {
-        let (by, pulse, lasts) = (&self.equalities, &mut self.pulse, matches!(self.keep, Keep::Statement(_)));
+        let (by, pulse) = (&self.equalities, &mut self.pulse);
         // The filter of a place is where its plan has it.
         let place = self.filter.as_ptr().addr();
-        self.lookup = kept.lookup(place, |rows| {
-            let Some(made) = Lookup::of(rows, by, pulse, frame)? else { return Ok(None) };
-            if lasts {
-                frame.statement.keeps_until_end(made.kept_bytes());
-            }
-            Ok(Some(Rc::new(made)))
-        })?;
+        self.lookup = kept
+            .lookup(place, |rows| Ok(Lookup::of(rows, by, pulse, frame)?.map(|made| -> Rc<dyn RowsByKey> { Rc::new(made) })))?;
         if let Some(lookup) = &self.lookup {
             let is_wanted = wanted(&self.equalities, &frame.cx(), &mut self.key)?;
             self.candidate = if is_wanted { lookup.first(&self.key) } else { None };

@@ -35,7 +35,7 @@ impl<'p> Distinct<'p> {
     fn end_input(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.ended = true;
         let Some(mut by_key) = self.overflow.take() else { return Ok(()) };
-        by_key.sort(frame.statement)?;
+        by_key.sort()?;
         let mut in_order = Overflow::new(filled_slots(self.node), frame.statement)?;
         self.key.clear();
         while let Some((key, number)) = by_key.key().and_then(<[u8]>::split_last_chunk::<NUMBER_BYTES>) {
@@ -48,8 +48,8 @@ impl<'p> Distinct<'p> {
             }
             by_key.advance()?;
         }
-        Overflow::end(&mut Some(by_key), frame.statement);
-        in_order.sort(frame.statement)?;
+        drop(by_key);
+        in_order.sort()?;
         self.overflow = Some(in_order);
         Ok(())
     }
@@ -66,8 +66,8 @@ impl<'p> Distinct<'p> {
 
 impl Operator for Distinct<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.seen.clear(frame.statement);
-        Overflow::end(&mut self.overflow, frame.statement);
+        self.seen.clear();
+        self.overflow = None;
         self.ended = false;
         self.input.open(frame)
     }

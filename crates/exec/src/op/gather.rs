@@ -123,7 +123,7 @@ impl<'p> Gather<'p> {
                 if let Some((_, rows)) = parts.last_mut() {
                     rows.push_slots(frame, saved, takes_slots)?;
                 }
-                if frame.statement.memory_bytes.get() > bytes_max {
+                if frame.statement.memory.bytes() > bytes_max {
                     return Ok(None);
                 }
                 if wanted != u64::MAX && is_enough(morsel) {
@@ -138,7 +138,7 @@ impl<'p> Gather<'p> {
         self.kept = parts.into_iter().flatten().collect();
         self.kept.sort_by_key(|(morsel, _)| std::cmp::Reverse(*morsel));
         let kept_bytes: usize = self.kept.iter().map(|(_, rows)| rows.kept_bytes()).sum();
-        frame.statement.keep_bytes(kept_bytes)?;
+        self.kept.iter_mut().try_for_each(|(_, rows)| rows.adopt(frame.statement))?;
         // As many as will have room if they are like these.
         let fit = ROUND_BYTES_MAX * (end - self.read) / kept_bytes.max(1);
         self.round = (self.round * 2).min(fit).max(parallel::threads_max(frame.statement));
@@ -155,7 +155,6 @@ impl<'p> Gather<'p> {
                 self.at += 1;
                 return true;
             }
-            rows.clear(frame.statement);
             self.kept.pop();
             self.at = 0;
         }
@@ -165,7 +164,7 @@ impl<'p> Gather<'p> {
 
 impl Operator for Gather<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.kept.drain(..).for_each(|(_, mut rows)| rows.clear(frame.statement));
+        self.kept.clear();
         (self.at, self.read, self.given) = (0, 0, 0);
         self.wanted = match self.limit {
             Some(limit) => {

@@ -105,19 +105,17 @@ impl<'p> HashJoin<'p> {
         self.on.is_empty() && matches!(self.kind, JoinKind::Semi | JoinKind::Anti)
     }
 
-    fn clear_table(&mut self, statement: &Execution<'_>) {
-        self.table.clear(statement);
-        self.rows.clear(statement);
+    fn clear_table(&mut self) {
+        self.table.clear();
+        self.rows.clear();
         self.first.clear();
         self.last.clear();
         self.after.clear();
     }
 
     fn fill_table(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.clear_table(frame.statement);
-        if let Some(spilled) = self.spilled.take() {
-            Overflow::end(&mut Some(spilled.end(frame.statement)), frame.statement);
-        }
+        self.clear_table();
+        self.spilled = None;
         let mut overflow = None;
         self.build.open(frame)?;
         while self.build.next(frame)? {
@@ -148,7 +146,7 @@ impl<'p> HashJoin<'p> {
             }
         }
         let Some(mut overflow) = overflow else { return Ok(()) };
-        overflow.sort(frame.statement)?;
+        overflow.sort()?;
         self.spilled = Some(Box::new(Spilled::new(overflow, &filled_slots(self.probe_node), frame.statement)?));
         Ok(())
     }
@@ -164,7 +162,7 @@ impl<'p> HashJoin<'p> {
                 row = self.after.get(row as usize).copied().unwrap_or(NO_ROW);
             }
         }
-        self.clear_table(statement);
+        self.clear_table();
         Ok(overflow)
     }
 

@@ -14,13 +14,13 @@ use vaquita_types::json::Json;
 use vaquita_types::{Error, Result, Value};
 
 use super::{Frame, Operator, Pulse};
-use crate::context::local_now;
+use crate::context::{Kept, local_now};
 
 pub struct JsonTable<'p> {
     document: &'p Expr,
     root: Level<'p>,
     /// What was counted for the document.
-    bytes: usize,
+    kept: Kept,
     pulse: Pulse,
 }
 
@@ -38,17 +38,15 @@ struct Level<'p> {
 
 impl<'p> JsonTable<'p> {
     pub fn new(document: &'p Expr, table: &'p json_table::JsonTable) -> JsonTable<'p> {
-        JsonTable { document, root: Level::new(&table.rows), bytes: 0, pulse: Pulse::default() }
+        JsonTable { document, root: Level::new(&table.rows), kept: Kept::default(), pulse: Pulse::default() }
     }
 }
 
 impl Operator for JsonTable<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        frame.statement.release_bytes(std::mem::take(&mut self.bytes));
+        self.kept.clear();
         let json = document(&*self.document.eval(&frame.cx())?, &self.document.ty, 0, "json_table")?;
-        let bytes = json.as_ref().map_or(0, |json| json.bytes_up_to(usize::MAX));
-        frame.statement.keep_bytes(bytes)?;
-        self.bytes = bytes;
+        self.kept.add(json.as_ref().map_or(0, |json| json.bytes_up_to(usize::MAX)), frame.statement)?;
         check_defaults(self.root.rows, frame)?;
         match &json {
             Some(json) => self.root.seek(json),

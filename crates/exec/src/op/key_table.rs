@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use vaquita_types::Result;
 
-use crate::context::Execution;
+use crate::context::{Execution, Kept};
 
 /// Unknown to clients, who could otherwise choose keys that collide.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
@@ -34,12 +34,12 @@ pub struct KeyTable {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     places: Vec<u32>,
-    kept_bytes: usize,
+    kept: Kept,
 }
 
 impl KeyTable {
     pub fn new() -> KeyTable {
-        KeyTable { seed: *SEED, bytes: Vec::new(), entries: Vec::new(), places: Vec::new(), kept_bytes: 0 }
+        KeyTable { seed: *SEED, bytes: Vec::new(), entries: Vec::new(), places: Vec::new(), kept: Kept::default() }
     }
 
     pub fn key(&self, n: usize) -> &[u8] {
@@ -60,14 +60,19 @@ impl KeyTable {
     }
 
     pub fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+        self.kept.bytes()
     }
 
-    pub fn clear(&mut self, statement: &Execution<'_>) {
+    /// It is of `statement` now, and was of a part of it.
+    pub fn adopt(&mut self, statement: &Execution<'_>) -> Result<()> {
+        self.kept.adopt(statement)
+    }
+
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
         self.places.clear();
-        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        self.kept.clear();
     }
 
     pub fn find(&self, key: &[u8]) -> Option<usize> {
@@ -92,9 +97,7 @@ impl KeyTable {
                 if key.len() > INLINE_BYTES {
                     self.bytes.extend_from_slice(key);
                 }
-                let bytes = key.len() + ENTRY_BYTES;
-                self.kept_bytes += bytes;
-                statement.keep_bytes(bytes)?;
+                self.kept.add(key.len() + ENTRY_BYTES, statement)?;
                 Ok((n, true))
             }
         }

@@ -8,7 +8,7 @@ use vaquita_storage::{Sorted, Sorter};
 use vaquita_types::{Result, Value};
 
 use super::Frame;
-use crate::context::{Execution, heap_bytes, row_bytes};
+use crate::context::{Execution, Kept, heap_bytes, row_bytes};
 
 /// The part of an operator's memory, or of what the statement has left, in which rows are sorted before they are written.
 const MEMORY_SHARE: usize = 4;
@@ -19,7 +19,7 @@ pub struct Overflow {
     stage: Stage,
     row: Vec<u8>,
     rows: u64,
-    kept_bytes: usize,
+    kept: Kept,
 }
 
 enum Stage {
@@ -34,9 +34,10 @@ impl Overflow {
     /// For rows in these slots.
     pub fn new(slots: Vec<Slot>, statement: &Execution<'_>) -> Result<Overflow> {
         let kept_bytes = (statement.operator_bytes_max().min(statement.bytes_left()) / MEMORY_SHARE).max(BUFFER_BYTES_MIN);
-        statement.keep_bytes(kept_bytes)?;
+        let mut kept = Kept::default();
+        kept.add(kept_bytes, statement)?;
         let sorter = statement.store.sorter(kept_bytes);
-        Ok(Overflow { slots, stage: Stage::Filling(sorter), row: Vec::new(), rows: 0, kept_bytes })
+        Ok(Overflow { slots, stage: Stage::Filling(sorter), row: Vec::new(), rows: 0, kept })
     }
 
     /// Adds the row in the slots.
@@ -63,13 +64,11 @@ impl Overflow {
     }
 
     /// That was all; it stands on the first row then.
-    pub fn sort(&mut self, statement: &Execution<'_>) -> Result<()> {
+    pub fn sort(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Filling(sorter) => {
                 let sorted = sorter.sorted()?;
-                let kept_bytes = sorted.kept_bytes().min(self.kept_bytes);
-                statement.release_bytes(self.kept_bytes - kept_bytes);
-                self.kept_bytes = kept_bytes;
+                self.kept.shrink(sorted.kept_bytes());
                 self.stage = Stage::Reading(sorted);
             }
             stage => {
@@ -130,12 +129,5 @@ impl Overflow {
         let Stage::Reading(mut sorted) = std::mem::replace(&mut self.stage, Stage::Ended) else { return Ok(()) };
         self.stage = if sorted.advance()? { Stage::Reading(sorted) } else { Stage::Read(sorted) };
         Ok(())
-    }
-
-    /// Throws it away, if there is one, and gives its memory back.
-    pub fn end(overflow: &mut Option<Overflow>, statement: &Execution<'_>) {
-        if let Some(overflow) = overflow.take() {
-            statement.release_bytes(overflow.kept_bytes);
-        }
     }
 }

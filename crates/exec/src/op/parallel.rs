@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
-use vaquita_plan::parallel::{driving_scan, scans};
+use vaquita_plan::parallel::{driving_scan, lookups, scans};
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::helpers::{Helpers, Queue, cores};
 use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Store, Table};
@@ -32,6 +32,10 @@ use crate::context::{Call, Execution, Frame, Measures, Part, SessionEnv, TableUs
 const MORSELS: u64 = 16;
 /// A smaller one is not worth its seek.
 const MORSEL_BYTES_MIN: u64 = 128 << 10;
+/// Fewer rows are not cut into pieces, whatever they lead to: they are in one or two blocks.
+const DRIVING_ROWS_MIN: u64 = 256;
+/// So many bytes are read in the time that one row takes that is looked up at a place of its own (3 to 5 µs).
+const LOOKUP_BYTES: f64 = 2048.0;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
 const ROW_BYTES: u64 = 128;
 
@@ -41,13 +45,17 @@ pub struct Division<'p> {
     /// What the driving scan reads, in its order.
     ranges: Vec<KeyRange>,
     bytes: u64,
+    /// The same with what its rows lead to, as bytes that could be read meanwhile.
+    work_bytes: u64,
     tables: Vec<Arc<Table>>,
 }
 
 impl Division<'_> {
     /// All morsels, about `count` of them, in the order in which one thread alone reads them.
     pub fn morsels(&self, count: u64, store: &Store) -> Result<Vec<KeyRange>> {
-        let bytes_min = MORSEL_BYTES_MIN.min(store.options().tuning.parallel_bytes_min);
+        let work_min = MORSEL_BYTES_MIN.min(store.options().tuning.parallel_bytes_min);
+        // The more its rows lead to, the smaller may the pieces of it be.
+        let bytes_min = (work_min as f64 * self.bytes as f64 / self.work_bytes.max(1) as f64) as u64;
         let morsel_bytes = (self.bytes / count.max(1)).max(bytes_min);
         let mut morsels = Vec::new();
         for range in &self.ranges {
@@ -97,7 +105,7 @@ pub fn run_morsels<T: Send>(
             params: statement.params,
             interrupt: statement.interrupt,
             measures: statement.measures,
-            memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory_bytes.get()) / (helpers.count() + 1),
+            memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory.bytes()) / (helpers.count() + 1),
         },
         view: &view,
         session: &session,
@@ -136,7 +144,9 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
         return Ok(None);
     }
     let Some(driving) = driving_scan(input) else { return Ok(None) };
-    if driving.rows_estimate < rows_min(statement) || threads_max(statement) < 2 {
+    let lookup_bytes = (lookups(input) * LOOKUP_BYTES) as u64;
+    let is_little = driving.rows_estimate.saturating_mul(ROW_BYTES).saturating_add(lookup_bytes) < bytes_min;
+    if is_little || driving.rows_estimate < DRIVING_ROWS_MIN.min(rows_min(statement)) || threads_max(statement) < 2 {
         return Ok(None);
     }
     let (mut tables, mut failed) = (Vec::new(), Ok(()));
@@ -158,10 +168,11 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
     for range in &ranges {
         bytes += statement.store.range_bytes(range)?;
     }
-    if bytes < bytes_min {
+    let work_bytes = bytes.saturating_add(lookup_bytes);
+    if work_bytes < bytes_min {
         return Ok(None);
     }
-    Ok(Some(Division { driving, ranges, bytes, tables }))
+    Ok(Some(Division { driving, ranges, bytes, work_bytes, tables }))
 }
 
 /// What the threads share.

@@ -220,9 +220,6 @@ impl Operator for TableScan<'_> {
                     None => scan_ranges(self.scan, &table, frame, &mut self.ranges)?,
                 }
                 self.ranges.reverse();
-                if let Some(mut met) = self.met.take() {
-                    met.clear(statement);
-                }
                 self.met = self.scan.repeats_rows(self.ranges.len()).then(KeyTable::new);
             }
         }

@@ -133,7 +133,7 @@ impl<'p> SetOp<'p> {
             self.key.extend_from_slice(self.table.key(n));
             spilled.count(1, &mut self.key, count)?;
         }
-        self.table.clear(statement);
+        self.table.clear();
         self.spilled = Some(spilled);
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<'p> SetOp<'p> {
                 spilled.add_first(&mut self.key, &self.row)?;
             }
         }
-        self.spilled.as_mut().map_or(Ok(()), |spilled| spilled.sort(frame.statement))
+        self.spilled.as_mut().map_or(Ok(()), |spilled| spilled.sort())
     }
 
     /// The row in `row` is the first of its key: it is in the table from now on and given now, or on disk and given later.
@@ -171,7 +171,7 @@ impl<'p> SetOp<'p> {
     /// The next of the rows that went to disk.
     fn next_of_rest(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(rest) = &mut self.rest else { return Ok(false) };
-        rest.sort(frame.statement)?;
+        rest.sort()?;
         let Some(key) = rest.key() else { return Ok(false) };
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -235,12 +235,10 @@ impl<'p> SetOp<'p> {
 
 impl Operator for SetOp<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.table.clear(frame.statement);
+        self.table.clear();
         self.counts.clear();
-        Overflow::end(&mut self.rest, frame.statement);
-        if let Some(spilled) = self.spilled.take() {
-            spilled.end(frame.statement);
-        }
+        self.rest = None;
+        self.spilled = None;
         self.at = 0;
         self.reading = false;
         if self.op == SetOpKind::Union { Ok(()) } else { self.count_others(frame) }

@@ -17,7 +17,7 @@ use vaquita_types::{Result, Value};
 use super::overflow::Overflow;
 use super::slots::refills;
 use super::{Builder, Frame, Operator, Pulse, key, limit};
-use crate::context::{Call, Execution, Rows};
+use crate::context::{Call, Execution, Kept, Rows};
 use crate::op::parallel;
 
 /// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
@@ -80,8 +80,7 @@ impl<'p> Sort<'p> {
         };
         let Some(runs) = parallel::run(node, frame, part)? else { return Ok(false) };
         for run in runs {
-            frame.statement.keep_bytes(run.kept_bytes())?;
-            self.runs.push(run);
+            self.runs.push(run.adopted(frame.statement)?);
         }
         self.order = merged(&self.runs);
         Ok(true)
@@ -90,8 +89,8 @@ impl<'p> Sort<'p> {
 
 impl Operator for Sort<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.runs.drain(..).for_each(|mut run| run.clear(frame.statement));
-        Overflow::end(&mut self.overflow, frame.statement);
+        self.runs.clear();
+        self.overflow = None;
         self.order.clear();
         self.at = 0;
         self.skipped = 0;
@@ -106,9 +105,9 @@ impl Operator for Sort<'_> {
         if !self.sort_in_parts(wanted, frame)? {
             self.input.open(frame)?;
             let mut run = Run::of(&mut *self.input, Filler::new(self.node, self.keys, self.saved), wanted, frame)?;
-            run.release_keys(frame.statement);
+            run.release_keys();
             if let Some(mut overflow) = run.overflow.take() {
-                overflow.sort(frame.statement)?;
+                overflow.sort()?;
                 frame.statement.calls.add(Call::SortRows, overflow.rows().min(wanted));
                 while self.skipped < skip && overflow.key().is_some() {
                     frame.statement.interrupt.check_in_turn()?;
@@ -178,7 +177,7 @@ impl<'p> Filler<'p> {
             frame.statement.interrupt.check_in_turn()?;
             overflow.add_row(key, rows.row(row as usize))?;
         }
-        rows.clear(frame.statement);
+        rows.clear();
         Ok(overflow)
     }
 
@@ -199,7 +198,7 @@ struct Run {
     morsels: Vec<u32>,
     /// Numbers of rows, in order.
     order: Vec<u32>,
-    keys_bytes: usize,
+    keys_kept: Kept,
     /// All rows, and none in memory.
     overflow: Option<Overflow>,
 }
@@ -212,7 +211,7 @@ impl Run {
             keys: Keys::default(),
             morsels: Vec::new(),
             order: Vec::new(),
-            keys_bytes: 0,
+            keys_kept: Kept::default(),
             overflow: None,
         };
         if wanted <= TOP_ROWS_MAX {
@@ -231,15 +230,13 @@ impl Run {
                 continue;
             }
             key::encode_sort(filler.keys, &frame.cx(), &mut self.keys.bytes)?;
-            let bytes = self.keys.end_key();
-            self.keys_bytes += bytes;
-            frame.statement.keep_bytes(bytes)?;
+            self.keys_kept.add(self.keys.end_key(), frame.statement)?;
             self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
             self.morsels.extend(frame.statement.part.map(|part| part.morsel() as u32));
             if frame.statement.is_short_of_memory(|| self.kept_bytes()) {
                 let rows = 0..self.rows.len() as u32;
                 self.overflow = Some(filler.begin_overflow(&mut self.rows, rows.map(|n| (n, self.keys.key(n))), frame)?);
-                self.release_keys(frame.statement);
+                self.release_keys();
             }
         }
         self.order = self.keys.sorted();
@@ -303,24 +300,26 @@ impl Run {
             best.sort_unstable_by_key(|top| top.row);
             for top in best {
                 self.keys.bytes.extend_from_slice(&top.key);
-                self.keys_bytes += self.keys.end_key();
+                self.keys_kept.add(self.keys.end_key(), frame.statement)?;
             }
         }
         Ok(())
     }
 
     fn kept_bytes(&self) -> usize {
-        self.keys_bytes + self.rows.kept_bytes()
+        self.keys_kept.bytes() + self.rows.kept_bytes()
     }
 
-    fn release_keys(&mut self, statement: &Execution<'_>) {
+    fn release_keys(&mut self) {
         self.keys = Keys::default();
-        statement.release_bytes(std::mem::take(&mut self.keys_bytes));
+        self.keys_kept.clear();
     }
 
-    fn clear(&mut self, statement: &Execution<'_>) {
-        self.release_keys(statement);
-        self.rows.clear(statement);
+    /// It is of `statement` now, and was of a part of it.
+    fn adopted(mut self, statement: &Execution<'_>) -> Result<Run> {
+        self.keys_kept.adopt(statement)?;
+        self.rows.adopt(statement)?;
+        Ok(self)
     }
 }
 

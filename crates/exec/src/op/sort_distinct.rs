@@ -60,8 +60,8 @@ impl SortDistinct<'_> {
             frame.statement.interrupt.check_in_turn()?;
             overflow.add_row(self.seen.key(n), self.rows.row(n))?;
         }
-        self.rows.clear(frame.statement);
-        self.seen.clear(frame.statement);
+        self.rows.clear();
+        self.seen.clear();
         self.overflow = Some(overflow);
         Ok(())
     }
@@ -69,9 +69,9 @@ impl SortDistinct<'_> {
 
 impl Operator for SortDistinct<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows.clear(frame.statement);
-        self.seen.clear(frame.statement);
-        Overflow::end(&mut self.overflow, frame.statement);
+        self.rows.clear();
+        self.seen.clear();
+        self.overflow = None;
         self.at = 0;
         self.input.open(frame)?;
         while self.input.next(frame)? {
@@ -88,10 +88,10 @@ impl Operator for SortDistinct<'_> {
             }
         }
         if let Some(overflow) = &mut self.overflow {
-            return overflow.sort(frame.statement);
+            return overflow.sort();
         }
         self.order = sort::sorted(self.rows.len(), |row| self.seen.key(row as usize));
-        self.seen.clear(frame.statement);
+        self.seen.clear();
         Ok(())
     }
 

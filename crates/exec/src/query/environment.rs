@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use vaquita_plan::env::{Env, EvalCx, Level, RowsOfSubquery, StoredCall, SubqueryRows, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level, RowsOfSubquery, StoredCall, SubqueryRows, VarScope, give_rows};
 use vaquita_plan::expr::{FullTextMatch, Subquery, SubqueryKind};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::temporal::TimeZone;
@@ -13,6 +13,7 @@ use super::collect_some;
 use super::members::Members;
 use crate::context::{Execution, forward_to_session};
 use crate::full_text;
+use crate::op::{Builder, SubPlan};
 
 impl Env for Execution<'_> {
     forward_to_session!();
@@ -51,6 +52,25 @@ impl Env for Execution<'_> {
             self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
         }
         Ok(rows)
+    }
+
+    /// Those of a row outside are made one by one.
+    fn each_row(&self, subquery: &Subquery, cx: &EvalCx<'_>, f: &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()> {
+        if !subquery.correlated {
+            return give_rows(&self.subquery(subquery, cx)?, f);
+        }
+        let plan = subquery.plan().ok_or_else(|| Error::internal("a subquery without a plan"))?;
+        let mut source = SubPlan::new(plan, Builder::of(self));
+        source.open(self, Some(cx))?;
+        let mut row = Vec::with_capacity(plan.output.len());
+        while source.next(self, Some(cx), &mut row)? {
+            self.interrupt.check_in_turn()?;
+            if !f(&row)? {
+                break;
+            }
+            row.clear();
+        }
+        Ok(())
     }
 
     fn rows_of_subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {

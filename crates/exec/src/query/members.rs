@@ -10,7 +10,6 @@ use vaquita_plan::eval::compare;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 use vaquita_types::{ColumnType, Result, Value};
 
-use super::Memory;
 use crate::context::{Execution, Rows};
 use crate::op::{Builder, KeyTable, SubPlan, are_alike, encode_join_value};
 
@@ -52,7 +51,6 @@ impl Members {
             is_empty: true,
         };
         let wants_keys = matches!(subquery.kind, SubqueryKind::In { .. });
-        let memory = Memory::of(statement);
         let mut source = SubPlan::new(plan, Builder::of(statement));
         source.open(statement, Some(cx))?;
         let (mut row, mut key, mut rows) = (Vec::new(), Vec::new(), 0u64);
@@ -85,10 +83,6 @@ impl Members {
                 members.greatest = Some(key.clone());
             }
         }
-        drop(memory);
-        let bytes = members.keys.kept_bytes() + members.with_null.kept_bytes();
-        statement.keep_bytes(bytes)?;
-        statement.keeps_until_end(bytes);
         Ok(Some(members))
     }
 

@@ -4,7 +4,6 @@ mod environment;
 mod members;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use vaquita_parser::IntoTarget;
 use vaquita_plan::env::{EvalCx, Level};
@@ -15,9 +14,9 @@ use vaquita_plan::visit::{calls_stored, for_each_expr, has_subquery};
 use vaquita_storage::Reads;
 use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-use crate::context::{Execution, Frame, heap_bytes};
+use crate::context::{Execution, Frame, Kept, heap_bytes};
 use crate::op::{self, Builder, Operator, SubPlan, TableScan};
 use crate::sink::{Discard, RowSink};
 
@@ -32,7 +31,6 @@ pub fn run(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_
 }
 
 fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
-    let _memory = Memory::of(statement);
     sink.columns(&plan.output, &plan.header)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
     if statement.measures.is_none()
@@ -57,6 +55,10 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
         for column in &plan.output {
             match &column.expr.kind {
                 ExprKind::Slot(slot) if *slot < frame.slots.len() => sink.value(&frame.slots[*slot], &column.expr.ty),
+                ExprKind::Param(_) => {
+                    let value = column.expr.eval(&cx)?;
+                    sink.value(&value, &as_sent(&value, &column.expr.ty));
+                }
                 _ => sink.value(&*column.expr.eval(&cx)?, &column.expr.ty),
             }
         }
@@ -69,6 +71,16 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
     Ok(rows + root.skipped())
 }
 
+/// The type of a parameter that is a column itself: a decimal number has the digits that it was given with.
+fn as_sent<'t>(value: &Value, ty: &'t ColumnType) -> Cow<'t, ColumnType> {
+    match value {
+        Value::Decimal(number) if ty.kind == TypeKind::Decimal => {
+            Cow::Owned(ColumnType { decimals: number.scale(), ..ty.clone() })
+        }
+        _ => Cow::Borrowed(ty),
+    }
+}
+
 /// EXPLAIN ANALYZE: runs a plan for `statement.measures` and gives its rows to nobody. Of UPDATE and DELETE it finds the rows, and changes
 /// none; INSERT is not run. For a query it returns what FOUND_ROWS() tells.
 pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<Option<u64>> {
@@ -78,7 +90,6 @@ pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<Option<u64>> {
         Plan::Update(update) => (&update.source, update.frame_width),
         Plan::Delete(delete) => (&delete.source, delete.frame_width),
     };
-    let _memory = Memory::of(statement);
     let mut frame = Frame::new(statement, None, frame_width);
     let mut source = Builder::of(statement).build(source);
     source.open(&mut frame)?;
@@ -176,7 +187,6 @@ pub fn for_each(
     outer: Option<&EvalCx<'_>>,
     mut f: impl FnMut(&mut Vec<Value>) -> Result<()>,
 ) -> Result<()> {
-    let _memory = Memory::of(statement);
     let mut source = SubPlan::new(plan, Builder::of(statement));
     source.open(statement, outer)?;
     let mut row = Vec::with_capacity(plan.output.len());
@@ -204,41 +214,19 @@ pub fn collect_some(
     outer: Option<&EvalCx<'_>>,
     rows_max: usize,
 ) -> Result<Vec<Vec<Value>>> {
-    let _memory = Memory::of(statement);
     let mut source = SubPlan::new(plan, Builder::of(statement));
     source.open(statement, outer)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut kept) = (Vec::new(), Kept::default());
     let mut row = Vec::with_capacity(plan.output.len());
     while rows.len() < rows_max && source.next(statement, outer, &mut row)? {
-        statement
-            .keep_bytes(row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(heap_bytes).sum::<usize>())?;
+        let bytes = size_of_val(&row[..]) + size_of_val(&row) + row.iter().map(heap_bytes).sum::<usize>();
+        kept.add(bytes, statement)?;
         rows.push(std::mem::replace(&mut row, Vec::with_capacity(plan.output.len())));
         if (rows.len() as u64).is_multiple_of(INTERRUPT_ROWS) {
             statement.interrupt.check_in_turn()?;
         }
     }
     Ok(rows)
-}
-
-/// When a plan has run, what its operators kept is gone: the count is as before, but for what stays until the statement ends.
-struct Memory<'a> {
-    of: &'a Cell<usize>,
-    lasting: &'a Cell<usize>,
-    /// Without what lasted then.
-    bytes: usize,
-}
-
-impl<'a> Memory<'a> {
-    fn of(statement: &'a Execution<'_>) -> Memory<'a> {
-        let (of, lasting) = (&statement.memory_bytes, &statement.lasting_bytes);
-        Memory { of, lasting, bytes: of.get().saturating_sub(lasting.get()) }
-    }
-}
-
-impl Drop for Memory<'_> {
-    fn drop(&mut self) {
-        self.of.set(self.bytes + self.lasting.get());
-    }
 }
 
 /// Whether a statement can do with one read, so that it needs no snapshot.

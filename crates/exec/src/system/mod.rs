@@ -12,6 +12,7 @@
 mod accounts;
 mod columns;
 pub mod events;
+mod extensions;
 mod fixed;
 mod instance;
 mod narrow;

@@ -14,8 +14,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, profiling, references, resources, routines,
-    schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers,
+    Row, SystemContext, accounts, columns, events, extensions, fixed, instance, partitions, profiling, references, resources,
+    routines, schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers,
     variables, views,
 };
 use vaquita_plan::data_type::column_type;
@@ -45,12 +45,16 @@ const OWN_TABLES_TEXT: &str = include_str!("own_tables.txt");
 
 /// Functions of tables, by their name in lower case.
 const MAKERS: &[(&str, MakeRows)] = &[
+    ("information_schema.administrable_role_authorizations", accounts::administrable_roles),
+    ("information_schema.applicable_roles", accounts::applicable_roles),
     ("information_schema.character_sets", fixed::character_sets),
     ("information_schema.check_constraints", schema::check_constraints),
     ("information_schema.collations", fixed::collations),
     ("information_schema.collation_character_set_applicability", fixed::collation_applicability),
     ("information_schema.columns", columns::columns),
+    ("information_schema.columns_extensions", |cx| extensions::of(columns::columns(cx)?, &[0, 1, 2, 3])),
     ("information_schema.column_privileges", accounts::column_privileges),
+    ("information_schema.enabled_roles", accounts::enabled_roles),
     ("information_schema.engines", fixed::engines),
     ("information_schema.innodb_foreign", references::innodb_foreign),
     ("information_schema.innodb_foreign_cols", references::innodb_foreign_cols),
@@ -68,23 +72,30 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.routines", routines::routines),
     ("information_schema.triggers", triggers::triggers),
     ("information_schema.schemata", schema::schemata),
+    ("information_schema.schemata_extensions", |cx| extensions::of_schemata(schema::schemata(cx)?)),
     ("information_schema.schema_privileges", accounts::schema_privileges),
     ("information_schema.statistics", schema::statistics),
     ("information_schema.st_geometry_columns", columns::geometry_columns),
     ("information_schema.st_spatial_reference_systems", fixed::spatial_reference_systems),
     ("information_schema.st_units_of_measure", fixed::units_of_measure),
     ("information_schema.tables", schema::tables),
+    ("information_schema.tables_extensions", |cx| extensions::of(schema::tables(cx)?, &[0, 1, 2])),
     ("information_schema.table_constraints", schema::table_constraints),
+    ("information_schema.table_constraints_extensions", |cx| extensions::of_indexes(schema::statistics(cx)?)),
     ("information_schema.table_privileges", accounts::table_privileges),
+    ("information_schema.user_attributes", accounts::user_attributes),
     ("information_schema.user_privileges", accounts::user_privileges),
     ("information_schema.views", views::views),
     ("information_schema.view_routine_usage", views::view_routine_usage),
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
+    ("mysql.db", accounts::db),
+    ("mysql.default_roles", accounts::default_roles),
     ("mysql.general_log", statement_logs::general_log),
     ("mysql.gtid_executed", |cx| told::rows(cx, "mysql", "gtid_executed")),
     ("mysql.password_history", accounts::password_history),
     ("mysql.procs_priv", accounts::procs_priv),
+    ("mysql.role_edges", accounts::role_edges),
     ("mysql.slave_master_info", |cx| told::rows(cx, "mysql", "slave_master_info")),
     ("mysql.slave_relay_log_info", |cx| told::rows(cx, "mysql", "slave_relay_log_info")),
     ("mysql.slow_log", statement_logs::slow_log),

@@ -52,8 +52,11 @@ pub enum ResetOption {
         first: Option<u64>,
     },
     Replica(ResetReplica),
-    /// PERSIST.
-    Other(String),
+    /// PERSIST, of one variable or of all.
+    Persist {
+        if_exists: bool,
+        name: Option<String>,
+    },
 }
 
 /// CHANGE REPLICATION FILTER. A kind that is given twice has the rules that are given last.

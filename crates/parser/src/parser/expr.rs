@@ -621,6 +621,9 @@ impl Parser<'_> {
             builder.program.calls.push(if db.is_some() { String::new() } else { name.to_ascii_lowercase() });
         }
         let db = db.map(String::into_boxed_str);
+        if db.is_none() && name.eq_ignore_ascii_case("json_merge") {
+            self.deprecate("JSON_MERGE", "JSON_MERGE_PRESERVE/JSON_MERGE_PATCH");
+        }
         Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), written: name, quoted, args }))
     }
 

@@ -133,7 +133,7 @@ impl Parser<'_> {
         }
         match kw {
             Kw::COMMENT => options.comment = Some(self.string()?),
-            Kw::KEY_BLOCK_SIZE => options.key_block_size = Some(self.number()?),
+            Kw::KEY_BLOCK_SIZE => options.key_block_size = Some(self.whole_part()?),
             Kw::ENGINE_ATTRIBUTE => options.engine_attribute = Some(self.string()?),
             _ => options.secondary_engine_attribute = Some(self.string()?),
         }

@@ -141,6 +141,22 @@ impl Parser<'_> {
         Ok(value)
     }
 
+    /// As `number`, of which what stands behind the digits counts for nothing: 4.9 and 4e2 are 4.
+    pub(super) fn whole_part(&mut self) -> Result<u64> {
+        if !matches!(self.kind(), Tok::Decimal | Tok::Float) {
+            return self.number();
+        }
+        let text = self.text();
+        let digits = text.iter().position(|byte| !byte.is_ascii_digit()).and_then(|end| text.get(..end)).unwrap_or(text);
+        let value = match (digits, integer(digits)) {
+            ([], _) => 0,
+            (_, Literal::Int(value)) => value,
+            _ => u64::MAX,
+        };
+        self.bump();
+        Ok(value)
+    }
+
     /// `(n)` if a parenthesis is there.
     pub(super) fn opt_paren_number(&mut self) -> Result<Option<u64>> {
         if !self.eat_op(Op::LParen) {

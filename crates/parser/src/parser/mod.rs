@@ -420,6 +420,9 @@ impl<'a> Parser<'a> {
             return self.fail();
         }
         let ident = self.ident_text()?;
+        if self.tok.tok == Tok::Kw(Kw::FULL) {
+            self.warnings.push(Error::new(&errno::ER_WARN_DEPRECATED_IDENT, &[&"FULL"]));
+        }
         self.bump();
         Ok(ident)
     }

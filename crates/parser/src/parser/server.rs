@@ -125,6 +125,12 @@ impl Parser<'_> {
         if self.is_any(&[Kw::REPLICA, Kw::SLAVE]) && !self.is_in_reset_list() {
             return self.reset_replica();
         }
+        if self.eat(Kw::PERSIST) {
+            let if_exists = self.if_exists()?;
+            let name = if if_exists || self.at_ident() { Some(self.name()?) } else { None };
+            let name = name.map(|name| name.db.map_or(String::new(), |db| db + ".") + &name.name);
+            return Ok(Statement::Reset(vec![ResetOption::Persist { if_exists, name }]));
+        }
         Ok(Statement::Reset(self.comma_list(Self::reset_option)?))
     }
 
@@ -135,7 +141,7 @@ impl Parser<'_> {
     }
 
     fn reset_option(&mut self) -> Result<ResetOption> {
-        const OPTIONS: [Kw; 5] = [Kw::MASTER, Kw::BINARY, Kw::REPLICA, Kw::SLAVE, Kw::PERSIST];
+        const OPTIONS: [Kw; 4] = [Kw::MASTER, Kw::BINARY, Kw::REPLICA, Kw::SLAVE];
         let kw = self.expect_any(&OPTIONS)?;
         Ok(match kw {
             Kw::MASTER | Kw::BINARY => {
@@ -144,17 +150,6 @@ impl Parser<'_> {
                     self.expect_all(&[Kw::LOGS, Kw::AND, Kw::GTIDS])?;
                 }
                 ResetOption::BinaryLogsAndGtids { first: if self.eat(Kw::TO) { Some(self.number()?) } else { None } }
-            }
-            Kw::PERSIST => {
-                self.if_exists()?;
-                let mut option = "PERSIST".to_string();
-                if self.at_ident() {
-                    let name = self.name()?;
-                    option.push(' ');
-                    option.extend(name.db.map(|db| db + "."));
-                    option.push_str(&name.name);
-                }
-                ResetOption::Other(option)
             }
             _ => ResetOption::Replica(self.reset_replica_option()?),
         })

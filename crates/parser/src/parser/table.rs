@@ -1,10 +1,13 @@
 //! CREATE TABLE, table options; CREATE and ALTER DATABASE.
 
+use std::ops::RangeInclusive;
+
 use vaquita_types::charset::{Charset, Collation};
 use vaquita_types::errno::{ER_COLLATION_CHARSET_MISMATCH, ER_CONFLICTING_DECLARATIONS, ER_TOO_LONG_IDENT};
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 
 use super::{Parser, Result};
+use crate::ParseError;
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
@@ -197,24 +200,54 @@ impl Parser<'_> {
 
     fn number_option(&mut self, kw: Kw) -> Result<Option<TableOption>> {
         Ok(Some(match kw {
-            Kw::AUTO_INCREMENT => TableOption::AutoIncrement(self.number()?),
-            Kw::AVG_ROW_LENGTH => TableOption::AvgRowLength(self.number()?),
-            Kw::CHECKSUM => TableOption::Checksum(self.number()?),
-            Kw::TABLE_CHECKSUM => TableOption::TableChecksum(self.number()?),
-            Kw::DELAY_KEY_WRITE => TableOption::DelayKeyWrite(self.number()?),
-            Kw::KEY_BLOCK_SIZE => TableOption::KeyBlockSize(self.number()?),
-            Kw::MAX_ROWS => TableOption::MaxRows(self.number()?),
-            Kw::MIN_ROWS => TableOption::MinRows(self.number()?),
-            Kw::PACK_KEYS => TableOption::PackKeys(self.number_or_default()?),
-            Kw::STATS_AUTO_RECALC => TableOption::StatsAutoRecalc(self.number_or_default()?),
-            Kw::STATS_PERSISTENT => TableOption::StatsPersistent(self.number_or_default()?),
-            Kw::STATS_SAMPLE_PAGES => TableOption::StatsSamplePages(self.number_or_default()?),
+            Kw::AUTO_INCREMENT => TableOption::AutoIncrement(self.decimal_number()?),
+            Kw::AVG_ROW_LENGTH => {
+                TableOption::AvgRowLength(self.number_within("avg_row_length", 0..=u64::from(u32::MAX), "[0,4294967295]")?)
+            }
+            Kw::CHECKSUM => TableOption::Checksum(self.whole_part()?),
+            Kw::TABLE_CHECKSUM => TableOption::TableChecksum(self.whole_part()?),
+            Kw::DELAY_KEY_WRITE => TableOption::DelayKeyWrite(self.whole_part()?),
+            Kw::KEY_BLOCK_SIZE => TableOption::KeyBlockSize(self.decimal_number()?),
+            Kw::MAX_ROWS => TableOption::MaxRows(self.decimal_number()?),
+            Kw::MIN_ROWS => TableOption::MinRows(self.decimal_number()?),
+            Kw::PACK_KEYS => TableOption::PackKeys(self.switch()?),
+            Kw::STATS_AUTO_RECALC => TableOption::StatsAutoRecalc(self.switch()?),
+            Kw::STATS_PERSISTENT => TableOption::StatsPersistent(self.switch()?),
+            Kw::STATS_SAMPLE_PAGES => TableOption::StatsSamplePages(match self.eat(Kw::DEFAULT) {
+                true => None,
+                false => Some(self.number_within("stats_sample_pages", 1..=u64::from(u16::MAX), "[1, 65535]")?),
+            }),
             _ => return Ok(None),
         }))
     }
 
     fn number_or_default(&mut self) -> Result<Option<u64>> {
-        if self.eat(Kw::DEFAULT) { Ok(None) } else { self.number().map(Some) }
+        if self.eat(Kw::DEFAULT) { Ok(None) } else { self.whole_part().map(Some) }
+    }
+
+    /// `range` is printed as `text`.
+    fn number_within(&mut self, option: &str, range: RangeInclusive<u64>, text: &str) -> Result<u64> {
+        let at = self.tok.at as usize;
+        // 0x10 is a number of pages, and none of bytes.
+        let value = if *range.start() == 0 { self.decimal_number()? } else { self.whole_part()? };
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(ParseError::syntax_as(&format!("The valid range for {option} is {text}. Error"), self.src, at))
+    }
+
+    /// 0, 1 or DEFAULT.
+    fn switch(&mut self) -> Result<Option<u64>> {
+        let at = self.tok.at as usize;
+        match self.number_or_default()? {
+            Some(2..) => Err(ParseError::syntax(self.src, at)),
+            value => Ok(value),
+        }
+    }
+
+    /// A number of the options for which 0x10 is none.
+    pub(super) fn decimal_number(&mut self) -> Result<u64> {
+        if self.kind() == Tok::Hex { self.fail() } else { self.whole_part() }
     }
 
     fn text_option(&mut self, kw: Kw) -> Result<TableOption> {
@@ -232,7 +265,12 @@ impl Parser<'_> {
             Kw::ENCRYPTION => TableOption::Encryption(self.string()?),
             Kw::ENGINE_ATTRIBUTE => TableOption::EngineAttribute(self.string()?),
             Kw::SECONDARY_ENGINE_ATTRIBUTE => TableOption::SecondaryEngineAttribute(self.string()?),
-            Kw::INSERT_METHOD => TableOption::InsertMethod(self.upper_word()?),
+            Kw::INSERT_METHOD => {
+                if !matches!(self.kind(), Tok::Kw(Kw::NO | Kw::FIRST | Kw::LAST)) {
+                    return self.fail();
+                }
+                TableOption::InsertMethod(self.upper_word()?)
+            }
             Kw::PASSWORD => TableOption::Password(self.string()?),
             Kw::ROW_FORMAT => TableOption::RowFormat(self.row_format()?),
             Kw::STORAGE => TableOption::Storage(self.upper_word()?),

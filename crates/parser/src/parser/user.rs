@@ -1,10 +1,12 @@
 //! Accounts: names, CREATE USER, ALTER USER, RENAME USER, roles.
 
 use super::{Parser, Result};
+use crate::ParseError;
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 use vaquita_types::errno;
+use vaquita_types::limits::{HOST_CHARS_MAX, USER_CHARS_MAX};
 
 impl Parser<'_> {
     /// `user[@host]`, CURRENT_USER
@@ -22,6 +24,8 @@ impl Parser<'_> {
     fn role(&mut self) -> Result<UserName> {
         let user = self.ident_or_text()?;
         let host = if self.tok.tok == Tok::At { self.host_name()?.to_ascii_lowercase() } else { "%".to_string() };
+        check_length(&user, "user name", USER_CHARS_MAX)?;
+        check_length(&host, "host name", HOST_CHARS_MAX)?;
         Ok(UserName::Named { user, host })
     }
 
@@ -247,4 +251,13 @@ impl Parser<'_> {
         }
         Ok(())
     }
+}
+
+/// Error 1470.
+fn check_length(name: &str, what: &str, chars_max: usize) -> Result<()> {
+    if name.chars().count() <= chars_max {
+        return Ok(());
+    }
+    let error = vaquita_types::Error::new(&errno::ER_WRONG_STRING_LENGTH, &[&name, &what, &chars_max]);
+    Err(ParseError::other(&errno::ER_WRONG_STRING_LENGTH, error.message().to_string()))
 }

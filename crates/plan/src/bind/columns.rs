@@ -232,6 +232,7 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
         database: table.database.clone(),
         table: alias.to_string(),
         org_table: table.name.clone(),
+        is_merged: false,
         org_name: column.name.clone(),
         primary_key,
         unique_key,

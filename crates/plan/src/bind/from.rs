@@ -415,7 +415,7 @@ impl Binder<'_> {
             if columns.iter().any(|c| same_name(&c.name, &name)) {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));
             }
-            let origin = derived_origin(output.origin, alias, &name);
+            let origin = derived_origin(output.origin, alias, &name).map(|origin| ColumnOrigin { is_merged: true, ..origin });
             columns.push(RelationColumn { name, invisible: false, value: ColumnValue::Expr(output.expr), origin });
         }
         // Only the derived table itself can be named from outside.

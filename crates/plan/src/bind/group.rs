@@ -113,11 +113,23 @@ impl Binder<'_> {
         let mut known = Closure::new(&frame.relations, &frame.slot_owner, block.tree.as_ref(), &block.filter);
         let made = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot));
         known.add(made, &block.group_by);
-        for (n, column) in block.output.iter().enumerate() {
-            if let Some(slot) = known.undetermined(&column.expr) {
-                let name = self.undetermined_name(&known, &column.expr, slot);
-                return Err(group_error(n + 1, "SELECT list", &name, block.group_by.is_empty()));
+        let refuse = |n: usize, clause: &str, expr: &Expr| match known.undetermined(expr) {
+            Some(slot) => {
+                let name = self.undetermined_name(&known, expr, slot);
+                Err(group_error(n + 1, clause, &name, block.group_by.is_empty()))
             }
+            None => Ok(()),
+        };
+        for (n, column) in block.output.iter().enumerate() {
+            refuse(n, "SELECT list", &column.expr)?;
+            let read = if frame.windows.is_empty() { Vec::new() } else { visit::slots(&column.expr) };
+            let of_column = frame.windows.iter().filter(|window| read.contains(&window.slot));
+            of_column.flat_map(|window| &window.args).try_for_each(|arg| refuse(n, "SELECT list", arg))?;
+        }
+        for window in &frame.windows {
+            let clause = format!("PARTITION BY or ORDER BY clause of window '{}'", window.window);
+            let keys = window.partition_by.iter().chain(window.order_by.iter().map(|key| &key.expr));
+            keys.enumerate().try_for_each(|(n, key)| refuse(n, &clause, key))?;
         }
         // Without GROUP BY there is one row: its order means nothing.
         for (n, key) in block.order_by.iter().enumerate().filter(|_| !block.group_by.is_empty()) {
@@ -126,8 +138,11 @@ impl Binder<'_> {
                 return Err(group_error(n + 1, "ORDER BY clause", &name, false));
             }
         }
-        for having in &block.having {
+        for (n, having) in block.having.iter().enumerate() {
             if let Some(slot) = known.undetermined(having) {
+                if known.undetermined_outside(having).is_none() {
+                    return Err(group_error(n + 1, "HAVING clause", &self.column_name(slot, true), block.group_by.is_empty()));
+                }
                 let name = self.column_name(slot, false);
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"having clause"]));
             }

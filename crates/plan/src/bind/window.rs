@@ -41,7 +41,8 @@ impl Binder<'_> {
         }
         let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name, &order_by)).transpose()?;
         let slot = self.new_slot();
-        Ok((WindowFunction { name: name_of(&call.func).to_uppercase(), args, partition_by, order_by, frame, ty, slot }, nullable))
+        let function = name_of(&call.func).to_uppercase();
+        Ok((WindowFunction { name: function, window: name, args, partition_by, order_by, frame, ty, slot }, nullable))
     }
 
     fn window_key(&mut self, expr: &ast::Expr, window: &str, clause: Clause) -> Result<Expr> {

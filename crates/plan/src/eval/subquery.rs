@@ -14,27 +14,27 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
     {
         return Ok(truth(found));
     }
-    let rows = cx.env.subquery(sub, block_of(sub, cx)?)?;
+    let rows = || cx.env.subquery(sub, block_of(sub, cx)?);
     match &sub.kind {
-        SubqueryKind::Scalar => one_of(&rows, 0),
-        SubqueryKind::Column(column) => one_of(&rows, *column),
-        SubqueryKind::Exists { negated } => Ok(Value::bool(rows.is_empty() == *negated)),
+        SubqueryKind::Scalar => one_of(&rows()?, 0),
+        SubqueryKind::Column(column) => one_of(&rows()?, *column),
+        SubqueryKind::Exists { negated } => Ok(Value::bool(rows()?.is_empty() == *negated)),
         SubqueryKind::In { left, compare, negated } => {
-            let found = any_match(left, CompareOp::Eq, compare, sub, &rows, cx)?;
+            let found = any_match(left, CompareOp::Eq, compare, sub, cx)?;
             Ok(truth(found.map(|b| b != *negated)))
         }
-        SubqueryKind::Row { left, op, compare } => match rows.as_slice() {
+        SubqueryKind::Row { left, op, compare } => match rows()?.as_slice() {
             [] => Ok(Value::Null),
             [row] => Ok(truth(compare_row(left, *op, compare, sub, row, cx)?)),
             _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),
         },
         SubqueryKind::Quantified { left, op, all, compare } => {
             if !*all {
-                return Ok(truth(any_match(left, *op, compare, sub, &rows, cx)?));
+                return Ok(truth(any_match(left, *op, compare, sub, cx)?));
             }
             // ALL holds unless some row fails it.
             let failing = op.negated().ok_or_else(|| Error::unsupported("<=> ALL"))?;
-            Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
+            Ok(truth(any_match(left, failing, compare, sub, cx)?.map(|b| !b)))
         }
     }
 }
@@ -121,25 +121,20 @@ fn compare_row(
 }
 
 /// Whether `left op row` holds for some row: NULL if none does and one is unknown.
-fn any_match(
-    left: &Expr,
-    op: CompareOp,
-    rules: &[CompareAs],
-    sub: &Subquery,
-    rows: &[Vec<Value>],
-    cx: &EvalCx<'_>,
-) -> Result<Option<bool>> {
-    if rows.is_empty() {
-        return Ok(Some(false));
-    }
+fn any_match(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, cx: &EvalCx<'_>) -> Result<Option<bool>> {
     let elements: &[Expr] = match &left.kind {
         ExprKind::Row(items) => items,
         _ => std::slice::from_ref(left),
     };
-    let values = elements.iter().map(|e| eval_expr(e, cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
     let types: Vec<&ColumnType> = sub.output().iter().map(|c| &c.expr.ty).collect();
-    let mut unknown = false;
-    for row in rows {
+    // They are evaluated, and warn, only if there is a row.
+    let mut values: Option<Vec<Cow<'_, Value>>> = None;
+    let mut found = Some(false);
+    cx.env.each_row(sub, block_of(sub, cx)?, &mut |row| {
+        let values = match &mut values {
+            Some(values) => values,
+            none => none.insert(elements.iter().map(|e| eval_expr(e, cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?),
+        };
         let mut result = Some(true);
         for (i, (value, element)) in values.iter().zip(elements).enumerate() {
             let (Some(other), Some(ty), Some(rule)) = (row.get(i), types.get(i), rules.get(i)) else {
@@ -160,11 +155,10 @@ fn any_match(
                 None => result = None,
             }
         }
-        match result {
-            Some(true) => return Ok(Some(true)),
-            Some(false) => {}
-            None => unknown = true,
+        if result != Some(false) {
+            found = result;
         }
-    }
-    Ok(if unknown { None } else { Some(false) })
+        Ok(result != Some(true))
+    })?;
+    Ok(found)
 }

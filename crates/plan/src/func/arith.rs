@@ -9,7 +9,7 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::{any_nullable, def, each_read};
-use super::{FuncCall, FuncDef, FuncType};
+use super::{FuncCall, FuncDef, FuncType, exact};
 use crate::env::{Env, EvalCx, Level};
 use crate::eval::arg;
 use crate::eval::cast::integer;
@@ -216,6 +216,9 @@ fn binary(
     let range_error = || out_of_range(call.ty, name, call.args, cx);
     match call.ty.kind {
         TypeKind::Decimal => {
+            if let Some(value) = exact::value(name, call, cx) {
+                return Ok(value);
+            }
             let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
             let result = decimal(&a, &b).ok_or_else(range_error)?;
             if name == "-"

@@ -313,10 +313,8 @@ fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let places = arg!(call.int(1, cx)).clamp(0, 30) as u8;
     let mut locale = locale::english();
-    if call.len() > 2
-        && let Some(name) = call.text(2, cx)?
-    {
-        let name = String::from_utf8_lossy(&name).into_owned();
+    if call.len() > 2 {
+        let name = call.text(2, cx)?.map_or("NULL".to_string(), |name| String::from_utf8_lossy(&name).into_owned());
         match locale::by_name(&name) {
             Some(found) => locale = found,
             None => cx.env.warn(Level::Warning, Error::new(&errno::ER_UNKNOWN_LOCALE, &[&name])),

@@ -85,7 +85,8 @@ fn incorrect(name: &str, text: &[u8]) -> Error {
 }
 
 fn warn_null(cx: &EvalCx<'_>, name: &str, text: &[u8]) -> Value {
-    cx.env.warn(crate::env::Level::Warning, incorrect(name, text));
+    let quoted = [b"'", text, b"'"].concat();
+    cx.env.warn(crate::env::Level::Warning, incorrect(name, &quoted));
     Value::Null
 }
 

@@ -134,6 +134,10 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
         None => Some(0),
         Some(Expr { kind: ExprKind::Literal(Value::Int(n)), .. }) => Some(*n),
         Some(Expr { kind: ExprKind::Literal(Value::UInt(n)), .. }) => Some(i64::try_from(*n).unwrap_or(i64::MAX)),
+        // As the number of places is read.
+        Some(Expr { kind: ExprKind::Literal(value @ (Value::Decimal(_) | Value::Float(_) | Value::Bytes(_))), ty, .. }) => {
+            Some(vaquita_types::convert::to_i64(value, ty).value)
+        }
         Some(Expr { kind: ExprKind::Call(def, inner), .. }) if def.name == "NEG" => match inner.first().map(|e| &e.kind) {
             Some(ExprKind::Literal(Value::Int(n))) => Some(-n),
             _ => None,

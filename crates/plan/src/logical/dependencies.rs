@@ -15,7 +15,7 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::stack;
 
 use super::merge::as_optional;
-use super::relation::{Relation, Source};
+use super::relation::{ColumnValue, Relation, Source};
 use super::{Logical, Query, Read};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
 use crate::func;
@@ -198,11 +198,36 @@ impl<'q> Closure<'q> {
             }
         });
         if found.is_none()
-            && let ExprKind::Subquery(_) = expr.kind
+            && let ExprKind::Subquery(subquery) = &expr.kind
         {
-            found = visit::slots(expr).into_iter().find(|slot| !self.slots.contains(slot));
+            let mut read = Vec::new();
+            visit::subquery_slots(subquery, 0, &mut read);
+            found = read.into_iter().find(|slot| !self.slots.contains(slot) && !self.is_within_known(*slot));
         }
         found
+    }
+
+    /// As `undetermined`, of what is read outside of subqueries.
+    pub fn undetermined_outside(&self, expr: &Expr) -> Option<Slot> {
+        if !visit::has_subquery(expr) {
+            return self.undetermined(expr);
+        }
+        let mut found = None;
+        visit::children(expr, &mut |child| {
+            if found.is_none() {
+                found = self.undetermined_outside(child);
+            }
+        });
+        found
+    }
+
+    /// A column of a merged table or view that has one value reads the slot: what a subquery reads of it is taken for that column, as MySQL does.
+    fn is_within_known(&self, slot: Slot) -> bool {
+        let merged = self.relations.iter().filter(|relation| matches!(relation.source, Source::Merged));
+        merged.flat_map(|relation| &relation.columns).any(|column| match &column.value {
+            ColumnValue::Expr(expr) => visit::slots(expr).contains(&slot) && self.undetermined(expr).is_none(),
+            _ => false,
+        })
     }
 
     fn is_determined(&self, expr: &Expr) -> bool {

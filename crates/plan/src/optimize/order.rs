@@ -37,6 +37,9 @@ const MEASURED_COST_MIN: f64 = 30_000.0;
 /// Orders that were not taken are told up to this many.
 const ORDERS_TOLD_MAX: usize = 4;
 
+/// A subquery that is run for each row waits for joins that leave one row in so many, or less.
+const DELAY_MIN: f64 = 2.0;
+
 /// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
 const KEPT_ROWS_MAX: f64 = 100_000.0;
 
@@ -589,7 +592,8 @@ impl Planner<'_, '_> {
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut placed = outside;
         let mut step: Option<Step> = None;
-        for choice in order {
+        let mut delayed = delayed(&first_relations, &mut pool, outside, order);
+        for (n, choice) in order.iter().enumerate() {
             let Some(item) = items[choice.item].take() else { return Err(Error::internal("item joined twice")) };
             let known = placed | item.relations;
             step = Some(match step {
@@ -598,6 +602,10 @@ impl Planner<'_, '_> {
                 Some(left) => self.hash(left, item, &mut pool, placed, choice.method)?,
             });
             placed = known;
+            let due = delayed.extract_if(.., |(at, _)| *at == n).map(|(_, condition)| condition).collect();
+            if let Some(step) = &mut step {
+                step.node = filtered(std::mem::replace(&mut step.node, Node::Empty), due);
+            }
         }
         let mut step = step.ok_or_else(|| Error::internal("join of nothing"))?;
         step.rows = order.last().map_or(1.0, |choice| choice.rows);
@@ -737,6 +745,34 @@ impl Planner<'_, '_> {
         let owned = |slot: &Slot| self.tables.owner(*slot).is_some_and(|r| bit(r) & relations != 0);
         (0..self.tables.owners.len()).filter(owned).collect()
     }
+}
+
+/// Conditions that run a subquery for each row, and the step after which they are checked: not the first one at which they could be, where
+/// joins behind it leave few rows (`DELAY_MIN`).
+fn delayed(relations: &[Set], pool: &mut Vec<Condition>, outside: Set, order: &[Choice]) -> Vec<(usize, Expr)> {
+    let mut known = outside;
+    let known_after: Vec<Set> = order
+        .iter()
+        .map(|choice| {
+            known |= relations[choice.item];
+            known
+        })
+        .collect();
+    let best_step = |condition: &Condition| {
+        let first = known_after.iter().position(|known| condition.set & !known == 0)?;
+        let rows = |step: &usize| order.get(*step).map_or(f64::INFINITY, |choice| choice.rows);
+        let best = (first..order.len()).min_by(|a, b| rows(a).total_cmp(&rows(b)))?;
+        (rows(&best) * DELAY_MIN <= rows(&first)).then_some(best)
+    };
+    let mut delayed = Vec::new();
+    for condition in std::mem::take(pool) {
+        let asks_for_each_row = |e: &Expr| matches!(&e.kind, ExprKind::Subquery(subquery) if subquery.correlated);
+        match if condition.slow && visit::any(&condition.expr, &asks_for_each_row) { best_step(&condition) } else { None } {
+            Some(step) => delayed.push((step, condition.expr)),
+            None => pool.push(condition),
+        }
+    }
+    delayed
 }
 
 fn total(order: &[Choice]) -> f64 {

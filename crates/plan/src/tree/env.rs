@@ -56,6 +56,10 @@ pub trait Env {
     fn random_bytes(&self, out: &mut [u8]);
     /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
+    /// Gives the rows to `f`, one after the other, as long as it wants more.
+    fn each_row(&self, subquery: &Subquery, cx: &EvalCx<'_>, f: &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()> {
+        give_rows(&*self.subquery(subquery, cx)?, f)
+    }
     /// What looks up a value among the rows of a subquery of IN, ANY or ALL, if that gives the same as comparing it with each row.
     fn rows_of_subquery(&self, _subquery: &Subquery, _cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
         Ok(None)
@@ -134,6 +138,16 @@ pub struct RoleGrants {
     pub host: String,
     /// User, host, and whether it may pass the role on.
     pub roles: Vec<(String, String, bool)>,
+}
+
+/// Gives rows to `f` as long as it wants more.
+pub fn give_rows(rows: &[Vec<Value>], f: &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()> {
+    for row in rows {
+        if !f(row)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The rows of a subquery, one `Value` per output column.

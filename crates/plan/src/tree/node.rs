@@ -99,6 +99,8 @@ pub struct ColumnOrigin {
     pub table: String,
     pub org_table: String,
     pub org_name: String,
+    /// By way of a view or a derived table that was merged.
+    pub is_merged: bool,
     pub primary_key: bool,
     pub unique_key: bool,
     pub multiple_key: bool,
@@ -426,6 +428,8 @@ pub enum AggregateKind {
 pub struct WindowFunction {
     /// An aggregate's or window function's name in upper case.
     pub name: String,
+    /// Its window's name, for messages.
+    pub window: String,
     pub args: Vec<Expr>,
     pub partition_by: Vec<Expr>,
     pub order_by: Vec<SortKey>,

@@ -126,15 +126,23 @@ pub fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
     match &expr.kind {
         ExprKind::Slot(slot) if level == 0 => out.push(*slot),
         ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
-        ExprKind::Subquery(sub) if sub.correlated && level >= sub.depth => match &sub.query {
-            SubqueryState::Planned(plan) => plan_slots(plan, level - sub.depth + 1, out),
-            SubqueryState::Bound(bound) => {
-                out.extend(bound.reads.iter().filter(|(depth, _)| *depth == level - sub.depth + 1).map(|(_, slot)| *slot));
-            }
-        },
+        ExprKind::Subquery(sub) => subquery_slots(sub, level, out),
         _ => {}
     }
     children(expr, &mut |child| expr_slots(child, level, out));
+}
+
+/// As `expr_slots`, of what the query reads, without what stands left of IN, ANY and ALL.
+pub fn subquery_slots(sub: &Subquery, level: usize, out: &mut Vec<Slot>) {
+    if !sub.correlated || level < sub.depth {
+        return;
+    }
+    match &sub.query {
+        SubqueryState::Planned(plan) => plan_slots(plan, level - sub.depth + 1, out),
+        SubqueryState::Bound(bound) => {
+            out.extend(bound.reads.iter().filter(|(depth, _)| *depth == level - sub.depth + 1).map(|(_, slot)| *slot));
+        }
+    }
 }
 
 /// Slots of the frame `level` plans further out that `plan` reads.

@@ -5,7 +5,7 @@ use crate::layers::{self, Layers};
 use crate::server::Server;
 
 /// Rows of several times the memory of a statement, which go to disk, and what comes out (MySQL 9.7 answers the same).
-const ON_DISK: [(&str, &[&str]); 19] = [
+const ON_DISK: [(&str, &[&str]); 21] = [
     ("SELECT CONCAT(a.n, '-', b.n) g, COUNT(*) FROM r a, r b GROUP BY g ORDER BY g LIMIT 1", &["1-1", "1"]),
     (
         "SELECT COUNT(*), SUM(c), SUM(s), MAX(m), SUM(k = 2) FROM (SELECT a.n * 1000 + b.n g, COUNT(*) c, SUM(b.n) s, MAX(a.n) m, \
@@ -61,6 +61,16 @@ const ON_DISK: [(&str, &[&str]); 19] = [
     (
         "SELECT * FROM (WITH RECURSIVE s AS (SELECT 1 n UNION ALL SELECT n + 1 FROM s WHERE n < 1500000) SELECT COUNT(*), SUM(n) FROM s) d",
         &["1500000", "1125000750000"],
+    ),
+    // What was kept for one row outside is given back before the next.
+    (
+        "SELECT COUNT(*), SUM(x) FROM r a JOIN LATERAL (WITH RECURSIVE s AS (SELECT a.n n UNION SELECT n + 1 FROM s WHERE n < a.n + 600) \
+         SELECT SUM(n) x FROM s) d ON TRUE",
+        &["1000", "481100500"],
+    ),
+    (
+        "SELECT COUNT(*), SUM(y) FROM r a JOIN LATERAL (SELECT b.n, ROW_NUMBER() OVER (ORDER BY b.n + a.n) y FROM r b) d ON TRUE",
+        &["1000000", "500500000"],
     ),
 ];
 

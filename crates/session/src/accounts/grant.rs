@@ -163,7 +163,7 @@ impl Context<'_> {
             RevokeWhat::All => self.revoke_all(revoke, &mut notes)?,
             RevokeWhat::Roles(roles) => {
                 self.by.pass_on_roles(roles)?;
-                self.accounts.change(|records| self.revoke_roles(records, roles, revoke))?;
+                self.accounts.change(|records| self.revoke_roles(records, roles, revoke, &mut notes))?;
             }
             RevokeWhat::Proxy(proxied) => {
                 return self.by.proxy(proxied).and_then(|()| Err(Error::unsupported("REVOKE PROXY")));
@@ -181,18 +181,30 @@ impl Context<'_> {
         })
     }
 
-    fn revoke_roles(&self, records: &mut Vec<Arc<AccountRecord>>, roles: &[UserName], revoke: &Revoke) -> Result<()> {
+    fn revoke_roles(
+        &self,
+        records: &mut Vec<Arc<AccountRecord>>,
+        roles: &[UserName],
+        revoke: &Revoke,
+        notes: &mut Notes,
+    ) -> Result<()> {
         for role in roles {
             let (role, role_host) = self.resolve(role);
             match self.known(records, &role, &role_host) {
-                Err(_) if revoke.if_exists => continue,
+                Err(_) if revoke.if_exists => {
+                    notes.push((Level::Warning, Error::new(&ER_UNKNOWN_AUTHID, &[&role, &role_host])));
+                    continue;
+                }
                 other => other?,
             };
             for name in &revoke.users {
                 self.by.interrupt.check()?;
                 let (user, host) = self.resolve(name);
                 let mut account = match self.known(records, &user, &host) {
-                    Err(_) if revoke.ignore_unknown_user => continue,
+                    Err(_) if revoke.ignore_unknown_user => {
+                        notes.push((Level::Warning, Error::new(&ER_USER_DOES_NOT_EXIST, &[&user])));
+                        continue;
+                    }
                     other => AccountRecord::clone(&*other?),
                 };
                 self.by.touch(records, &role, &role_host)?;

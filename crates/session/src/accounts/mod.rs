@@ -457,6 +457,9 @@ fn info(account: &AccountRecord) -> AccountInfo {
         databases: account.grants.databases.iter().map(database_info).collect(),
         tables: account.grants.tables.iter().map(table_info).collect(),
         routines: account.grants.routines.iter().map(routine_info).collect(),
+        roles: account.roles.iter().map(|role| (role.user.clone(), role.host.clone(), role.admin)).collect(),
+        default_roles: account.default_roles.clone(),
+        attribute: account.attribute.clone(),
     }
 }
 

@@ -99,6 +99,9 @@ impl Subject<'_> {
                 self.global(p::RELOAD, &["FLUSH_TABLES"], "RELOAD or FLUSH_TABLES")?;
                 self.global(p::RELOAD, &[], "RELOAD")
             }
+            Ast::Reset(options) if options.iter().any(|option| matches!(option, ResetOption::Persist { .. })) => {
+                self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
+            }
             Ast::Reset(_) | Ast::ResetReplica(_) => self.global(p::RELOAD, &[], "RELOAD"),
             Ast::Binlog(_) => {
                 self.global(p::SUPER, &["BINLOG_ADMIN", "REPLICATION_APPLIER"], "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER")

@@ -12,6 +12,7 @@ use vaquita_types::errno::{
     ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_ROLE_NOT_GRANTED,
     ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
 };
+use vaquita_types::json::Json;
 use vaquita_types::{Error, Result};
 
 use super::history::{ReusePolicy, is_password};
@@ -327,11 +328,18 @@ fn apply(account: &mut AccountRecord, options: &UserOptions) {
     account.failed_login_attempts = options.failed_login_attempts.unwrap_or(account.failed_login_attempts);
     account.password_lock_days = options.password_lock_days.unwrap_or(account.password_lock_days);
     if let Some(comment) = &options.comment {
-        account.attribute = Some(format!("{{\"comment\": {}}}", json_string(&String::from_utf8_lossy(comment))));
+        patch_attribute(account, &format!("{{\"comment\": {}}}", json_string(&String::from_utf8_lossy(comment))));
     }
     if let Some(attribute) = &options.attribute {
-        account.attribute = Some(String::from_utf8_lossy(attribute).into_owned());
+        patch_attribute(account, &String::from_utf8_lossy(attribute));
     }
+}
+
+/// What is given is merged into what the account has; a member that is NULL goes.
+fn patch_attribute(account: &mut AccountRecord, patch: &str) {
+    let given = Json::parse(patch.as_bytes()).unwrap_or(Json::Null);
+    let before = account.attribute.as_ref().and_then(|text| Json::parse(text.as_bytes()).ok());
+    account.attribute = Some(before.unwrap_or(Json::Null).merge_patch(&given).to_string());
 }
 
 const RESOURCES: [&str; 4] = ["MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR", "MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"];

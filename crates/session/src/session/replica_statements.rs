@@ -34,9 +34,7 @@ impl Session {
             Ast::StartReplica(run) => self.run_replica(run, true),
             Ast::StopReplica(run) => self.run_replica(run, false),
             Ast::ResetReplica(reset) => self.reset_replica(reset),
-            Ast::Reset(options) if !options.iter().any(|option| matches!(option, ResetOption::Other(_))) => {
-                self.reset_list(options)
-            }
+            Ast::Reset(options) => self.reset_list(options),
             Ast::PurgeLogs(purge) => self.purge_logs(purge),
             _ => return None,
         };
@@ -274,8 +272,21 @@ impl Session {
         options.iter().try_for_each(|option| match option {
             ResetOption::Replica(reset) => self.reset_replica(reset),
             ResetOption::BinaryLogsAndGtids { first } => self.reset_logs(*first),
-            ResetOption::Other(_) => Ok(()),
+            ResetOption::Persist { if_exists, name } => self.reset_persisted(*if_exists, name.as_deref()),
         })
+    }
+
+    /// The next start has the defaults again. What runs stays as it is.
+    fn reset_persisted(&mut self, if_exists: bool, name: Option<&str>) -> Result<()> {
+        if self.server.globals.forget_persisted(name, &self.server.catalog)? || name.is_none() {
+            return Ok(());
+        }
+        let missing = Error::new(&ER_VAR_DOES_NOT_EXIST, &[&name.unwrap_or_default()]);
+        if !if_exists {
+            return Err(missing);
+        }
+        self.env.push_warning(Level::Warning, missing);
+        Ok(())
     }
 
     /// What was executed stays so; where to read from is forgotten, and with ALL the whole channel.

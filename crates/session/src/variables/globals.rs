@@ -15,6 +15,7 @@ use vaquita_storage::{Catalog, Engine, FlushMode};
 use vaquita_types::{Result, Value};
 
 use super::live::LIVE;
+use super::settings::of_charset;
 use super::{Change, Def, Fixed, Var, check, events_are_disabled, registry};
 
 pub struct Globals {
@@ -166,6 +167,9 @@ impl Globals {
                 values[registry().of(*other).id] = value.clone();
                 self.note_number(*other, &value);
             }
+            if let Some((other, value)) = of_charset(var, &value) {
+                values[registry().of(other).id] = value;
+            }
         }
         if let Some(other) = def.other_name() {
             values[other.id] = value.clone();
@@ -205,6 +209,23 @@ impl Globals {
             Some(value) => catalog.meta_put(key.as_bytes(), (by.stored_text() + &stored_text(value)).as_bytes()),
             None => catalog.meta_delete(key.as_bytes()),
         }
+    }
+
+    /// RESET PERSIST of a variable, with its other name, or of all; false: nothing was stored.
+    pub fn forget_persisted(&self, name: Option<&str>, catalog: &Catalog) -> Result<bool> {
+        let _changing = self.changing.lock();
+        let def = name.and_then(|name| registry().find(name));
+        let other = def.and_then(Def::other_name).map(|other| other.name);
+        let mut found = false;
+        for (key, _) in catalog.meta_scan(PERSISTED.as_bytes())? {
+            let stored = key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default();
+            let is_it = |name: &str| stored.eq_ignore_ascii_case(name.as_bytes());
+            if name.is_none_or(is_it) || other.is_some_and(is_it) {
+                catalog.meta_delete(&key)?;
+                found = true;
+            }
+        }
+        Ok(found)
     }
 }
 

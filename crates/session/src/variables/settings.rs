@@ -224,21 +224,10 @@ impl Settings {
             return;
         };
         match var {
-            Var::CharacterSetConnection => {
-                let charset = text(&value).and_then(Charset::by_name);
-                self.keep(Var::CollationConnection, charset.map_or(Value::Null, |c| collation(c.default_collation).name.into()));
-            }
-            Var::CollationConnection => {
-                let collation = text(&value).and_then(Collation::by_name);
-                self.keep(Var::CharacterSetConnection, collation.map_or(Value::Null, |c| c.charset.name.into()));
-            }
-            Var::CharacterSetServer => {
-                let charset = text(&value).and_then(Charset::by_name);
-                self.keep(Var::CollationServer, charset.map_or(Value::Null, |c| collation(c.default_collation).name.into()));
-            }
-            Var::CollationServer => {
-                let collation = text(&value).and_then(Collation::by_name);
-                self.keep(Var::CharacterSetServer, collation.map_or(Value::Null, |c| c.charset.name.into()));
+            Var::CharacterSetConnection | Var::CollationConnection | Var::CharacterSetServer | Var::CollationServer => {
+                if let Some((other, value)) = of_charset(var, &value) {
+                    self.keep(other, value);
+                }
             }
             Var::TransactionIsolation | Var::TxIsolation => {
                 self.keep(Var::TxIsolation, value.clone());
@@ -387,6 +376,25 @@ pub(super) fn needs_reading(charset: &Charset) -> bool {
 
 pub(super) fn results_collation(charset: &Charset) -> u16 {
     if charset.is_binary() { 0 } else { charset.default_collation.0 }
+}
+
+/// The collation that is set with a character set, and the character set that is set with a collation.
+pub fn of_charset(var: Var, value: &Value) -> Option<(Var, Value)> {
+    let of_name = |other: Var| {
+        let charset = text(value).and_then(Charset::by_name);
+        Some((other, charset.map_or(Value::Null, |charset| collation(charset.default_collation).name.into())))
+    };
+    let of_collation = |other: Var| {
+        let collation = text(value).and_then(Collation::by_name);
+        Some((other, collation.map_or(Value::Null, |collation| collation.charset.name.into())))
+    };
+    match var {
+        Var::CharacterSetConnection => of_name(Var::CollationConnection),
+        Var::CharacterSetServer => of_name(Var::CollationServer),
+        Var::CollationConnection => of_collation(Var::CharacterSetConnection),
+        Var::CollationServer => of_collation(Var::CharacterSetServer),
+        _ => None,
+    }
 }
 
 pub fn isolation_of(name: &str) -> Isolation {

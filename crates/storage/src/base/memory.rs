@@ -19,6 +19,10 @@ const STATEMENTS_SHARE: u64 = 8;
 /// Of little memory statements get more, up to so much.
 const STATEMENTS_SHARE_OF_LITTLE: u64 = 4;
 const STATEMENTS_BYTES_OF_LITTLE: u64 = 256 << 20;
+/// One statement gets a part of what all get, within bounds.
+const STATEMENT_SHARE: usize = 4;
+const STATEMENT_BYTES_MIN: usize = 256 << 20;
+const STATEMENT_BYTES_MAX: usize = 4 << 30;
 const UNKNOWN: u64 = 2 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,11 @@ pub fn shares() -> Shares {
         0 => shares_of(memory_bytes()),
         told => shares_of(told / GOAL_PARTS.0 * GOAL_PARTS.1),
     }
+}
+
+/// What one statement may keep, unless it is told.
+pub fn statement_bytes_max() -> usize {
+    (shares().statements / STATEMENT_SHARE).clamp(STATEMENT_BYTES_MIN, STATEMENT_BYTES_MAX)
 }
 
 fn shares_of(bytes: u64) -> Shares {

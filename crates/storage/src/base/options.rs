@@ -28,7 +28,7 @@ pub struct EngineOptions {
     pub write_set_bytes: usize,
     /// Bytes that the sorts, hash tables and kept results of one statement may take.
     pub statement_bytes_max: usize,
-    /// Bytes of rows that a sort or an aggregation keeps in memory before they go to disk, at most a quarter of `statement_bytes_max`.
+    /// Bytes of rows that a sort or an aggregation keeps in memory before they go to disk: a quarter of `statement_bytes_max`, or less.
     pub operator_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
@@ -51,8 +51,8 @@ impl Default for EngineOptions {
             write_buffer_bytes: None,
             background_jobs: None,
             write_set_bytes: 64 << 20,
-            statement_bytes_max: 256 << 20,
-            operator_bytes_max: 64 << 20,
+            statement_bytes_max: memory::statement_bytes_max(),
+            operator_bytes_max: usize::MAX,
             disk_reserve_bytes: 256 << 20,
             open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,

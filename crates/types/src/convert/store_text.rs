@@ -127,6 +127,8 @@ pub(super) fn store_enum(value: Value, from: &ColumnType, to: &ColumnType) -> St
         Value::UInt(u) if !is_label => return by_number(*u as i128),
         Value::Float(f) => return by_number(*f as i128),
         Value::Decimal(d) => return by_number(d.truncate(0).to_i64().0 as i128),
+        // The error value stays what it is.
+        Value::UInt(0) if from.kind == TypeKind::Enum => return Ok(Value::UInt(0)),
         _ => {}
     }
     let (bytes, source) = text_of(value, from);

@@ -12,8 +12,7 @@ use vaquita_types::{Error, Result, TypeKind, Value, errno};
 use super::concat;
 use super::merge::Origin;
 use super::state::State;
-use crate::context::Execution;
-use crate::context::{Frame, Rows};
+use crate::context::{Execution, Frame, Kept, Rows};
 use crate::op::key;
 use crate::op::key_table::KeyTable;
 use crate::op::overflow::Overflow;
@@ -67,7 +66,7 @@ pub struct Groups<'p> {
     concat_rows: Vec<u64>,
     /// With GROUP_CONCAT, how many keys each group has.
     levels: Vec<usize>,
-    pub(super) kept_bytes: usize,
+    pub(super) kept: Kept,
 }
 
 /// What an aggregate function takes of a row.
@@ -112,7 +111,7 @@ impl<'p> Groups<'p> {
             concat_max: 0,
             concat_rows: Vec::new(),
             levels: Vec::new(),
-            kept_bytes: 0,
+            kept: Kept::default(),
         }
     }
 
@@ -121,22 +120,22 @@ impl<'p> Groups<'p> {
     }
 
     pub fn open(&mut self, statement: &Execution<'_>) {
-        self.clear(statement);
+        self.clear();
         if self.spec.aggregates.iter().any(|a| a.kind == AggregateKind::GroupConcat) {
             self.concat_max = concat::length_max(statement);
             self.concat_rows = vec![0; (self.spec.keys.len() + 1) * self.spec.aggregates.len()];
         }
     }
 
-    pub fn clear(&mut self, statement: &Execution<'_>) {
+    pub fn clear(&mut self) {
         self.states.clear();
         self.origins.clear();
         self.levels.clear();
-        self.keys.clear(statement);
-        self.first_rows.clear(statement);
-        self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
-        self.unseen.iter_mut().for_each(|unseen| Overflow::end(unseen, statement));
-        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        self.keys.clear();
+        self.first_rows.clear();
+        self.seen.iter_mut().flatten().for_each(KeyTable::clear);
+        self.unseen.fill_with(|| None);
+        self.kept.clear();
     }
 
     /// A new group with the row in the slots, which has yet to be added. Keys from `levels` on are NULL (ROLLUP).
@@ -155,9 +154,7 @@ impl<'p> Groups<'p> {
         if !self.concat_rows.is_empty() {
             self.levels.push(levels);
         }
-        let bytes = self.spec.aggregates.len() * size_of::<State>();
-        self.kept_bytes += bytes;
-        frame.statement.keep_bytes(bytes)?;
+        self.kept.add(self.spec.aggregates.len() * size_of::<State>(), frame.statement)?;
         if let Some(part) = frame.statement.part {
             self.origins.push(Origin { morsel: part.morsel(), number: self.origins.len() });
         }
@@ -166,7 +163,18 @@ impl<'p> Groups<'p> {
             self.row.push(if level < levels { expr.eval(&cx)?.into_owned() } else { Value::Null });
         }
         self.keys.push(&mut self.row, frame.statement)?;
-        self.first_rows.push_slots(frame, self.spec.saved, false)
+        self.first_rows.push_slots(frame, self.spec.saved, false)?;
+        // Subqueries read a key's column itself, which is NULL where the key is.
+        let row = self.first_rows.row_mut(self.first_rows.len() - 1);
+        for (key, _) in self.spec.keys.iter().skip(levels) {
+            let ExprKind::Slot(column) = key.kind else { continue };
+            if let Some(at) = self.spec.saved.iter().position(|slot| *slot == column)
+                && let Some(value) = row.get_mut(at)
+            {
+                *value = Value::Null;
+            }
+        }
+        Ok(())
     }
 
     /// The group of all rows when there are none.
@@ -236,8 +244,7 @@ impl<'p> Groups<'p> {
         if bytes == 0 {
             return Ok(());
         }
-        self.kept_bytes += bytes;
-        statement.keep_bytes(bytes)
+        self.kept.add(bytes, statement)
     }
 
     /// Behind the last row: adds to DISTINCT functions what went to disk.
@@ -249,7 +256,6 @@ impl<'p> Groups<'p> {
             let row: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
             let settled = self.add_unseen(n, &mut unseen, frame);
             slots.iter().zip(row).for_each(|(slot, value)| frame.slots[*slot] = value);
-            Overflow::end(&mut Some(unseen), frame.statement);
             settled?;
         }
         Ok(())
@@ -257,7 +263,7 @@ impl<'p> Groups<'p> {
 
     fn add_unseen(&mut self, n: usize, unseen: &mut Overflow, frame: &mut Frame<'_>) -> Result<()> {
         let Some(of) = self.spec.aggregates.get(n) else { return Ok(()) };
-        unseen.sort(frame.statement)?;
+        unseen.sort()?;
         self.key.clear();
         while let Some(key) = unseen.key() {
             frame.statement.interrupt.check_in_turn()?;

@@ -48,7 +48,8 @@ pub fn applies(spec: Spec<'_>) -> bool {
 impl Partial<'_> {
     /// Counts what another statement has counted.
     pub fn adopt(&mut self, statement: &Execution<'_>) -> Result<()> {
-        statement.keep_bytes(self.table.kept_bytes() + self.groups.kept_bytes_in_all())
+        self.table.adopt(statement)?;
+        self.groups.adopt(statement)
     }
 
     /// Takes in the groups of another thread. False: only one thread alone can tell the result.
@@ -80,9 +81,16 @@ impl Groups<'_> {
         order
     }
 
+    fn adopt(&mut self, statement: &Execution<'_>) -> Result<()> {
+        self.seen.iter_mut().flatten().try_for_each(|seen| seen.adopt(statement))?;
+        self.keys.adopt(statement)?;
+        self.first_rows.adopt(statement)?;
+        self.kept.adopt(statement)
+    }
+
     pub fn kept_bytes_in_all(&self) -> usize {
         let seen: usize = self.seen.iter().flatten().map(KeyTable::kept_bytes).sum();
-        self.kept_bytes + self.keys.kept_bytes() + self.first_rows.kept_bytes() + seen
+        self.kept.bytes() + self.keys.kept_bytes() + self.first_rows.kept_bytes() + seen
     }
 
     /// Adds another's group. What its DISTINCT functions counted is left to `merge_seen`.
@@ -94,8 +102,7 @@ impl Groups<'_> {
             let state = state.filter(|_| !of.distinct).unwrap_or_else(|| State::new(of.kind, &of.ty));
             let bytes = size_of::<State>() + state.heap_bytes();
             self.states.push(state);
-            self.kept_bytes += bytes;
-            statement.keep_bytes(bytes)?;
+            self.kept.add(bytes, statement)?;
         }
         self.origins.extend(other.origins.get(from));
         self.keys.take_row(&mut other.keys, from, statement)?;

@@ -105,8 +105,6 @@ impl<'p> HashAggregate<'p> {
                 whole = partial;
                 whole.adopt(frame.statement)?;
             } else if !whole.merge(partial, frame.statement)? {
-                whole.groups.clear(frame.statement);
-                whole.table.clear(frame.statement);
                 return Ok(false);
             }
         }
@@ -163,15 +161,15 @@ impl<'p> HashAggregate<'p> {
                 self.overflow = Some(Overflow::new(self.groups.spec.slots(), frame.statement)?);
             }
         }
-        self.overflow.as_mut().map_or(Ok(()), |overflow| overflow.sort(frame.statement))
+        self.overflow.as_mut().map_or(Ok(()), |overflow| overflow.sort())
     }
 
     /// The next of the groups whose rows went to disk.
     fn next_sorted(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(overflow) = &mut self.overflow else { return Ok(false) };
         let Some(key) = overflow.key() else { return Ok(false) };
-        self.table.clear(frame.statement);
-        self.groups.clear(frame.statement);
+        self.table.clear();
+        self.groups.clear();
         self.key.clear();
         self.key.extend_from_slice(key);
         overflow.restore(frame)?;
@@ -231,9 +229,9 @@ impl<'p> HashAggregate<'p> {
 impl Operator for HashAggregate<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.groups.open(frame.statement);
-        self.table.clear(frame.statement);
+        self.table.clear();
         self.order.clear();
-        Overflow::end(&mut self.overflow, frame.statement);
+        self.overflow = None;
         self.at = 0;
         if !(self.in_parts && self.fill_in_parts(frame)?) {
             self.input.open(frame)?;
@@ -292,7 +290,7 @@ impl Operator for StreamAggregate<'_> {
             // The input may read its slots again (a join's outer row): they are as it left them.
             self.groups.swap_saved(0, frame);
         }
-        self.groups.clear(frame.statement);
+        self.groups.clear();
         if std::mem::take(&mut self.waiting) {
             std::mem::swap(&mut self.key, &mut self.group_key);
             self.start(frame)?;

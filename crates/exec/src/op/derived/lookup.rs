@@ -78,16 +78,11 @@ impl Lookup {
             } else {
                 lookup.after[n] = std::mem::replace(&mut lookup.first[at], n as u32);
             }
-            if statement.is_short_of_memory(|| lookup.kept_bytes()) {
-                lookup.table.clear(statement);
+            if statement.is_short_of_memory(|| lookup.table.kept_bytes()) {
                 return Ok(None);
             }
         }
         Ok(Some(lookup))
-    }
-
-    pub fn kept_bytes(&self) -> usize {
-        self.table.kept_bytes()
     }
 }
 

@@ -54,23 +54,14 @@ impl Spilled {
 
     /// For another probe side.
     pub fn restart(self, probe_slots: &[Slot], statement: &Execution<'_>) -> Result<Spilled> {
-        let mut build = self.end(statement);
+        let mut build = self.build;
         build.restart()?;
         Spilled::new(build, probe_slots, statement)
     }
 
-    /// Gives everything back but the build side.
-    pub fn end(mut self, statement: &Execution<'_>) -> Overflow {
-        self.rows.clear(statement);
-        Overflow::end(&mut self.waiting, statement);
-        Overflow::end(&mut self.returned, statement);
-        Overflow::end(&mut Some(self.probe), statement);
-        self.build
-    }
-
     /// The next portion of the key's build rows; `one`: only whether there is one counts.
     fn load(&mut self, one: bool, pulse: &mut Pulse, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows.clear(frame.statement);
+        self.rows.clear();
         while self.build.key().is_some() && self.build.key() == self.key.as_deref() {
             pulse.beat(frame)?;
             self.build.restore(frame)?;
@@ -100,7 +91,7 @@ impl Spilled {
                     returned.advance()?;
                     return Ok(Some(matched));
                 }
-                Overflow::end(&mut self.returned, frame.statement);
+                self.returned = None;
             } else if self.probe.key().is_some() && self.probe.key() == self.key.as_deref() {
                 self.probe.restore(frame)?;
                 self.probe.advance()?;
@@ -109,7 +100,7 @@ impl Spilled {
             if !self.is_last_portion {
                 self.returned = self.waiting.take();
                 if let Some(returned) = &mut self.returned {
-                    returned.sort(frame.statement)?;
+                    returned.sort()?;
                     self.load(one, pulse, frame)?;
                     continue;
                 }
@@ -165,7 +156,7 @@ impl HashJoin<'_> {
             }
         }
         spilled.filling = false;
-        spilled.probe.sort(frame.statement)?;
+        spilled.probe.sort()?;
         Ok(false)
     }
 

@@ -14,7 +14,7 @@ use vaquita_plan::partition::ScanPartitions;
 use vaquita_storage::Table;
 use vaquita_types::Result;
 
-use crate::context::Rows;
+use crate::context::{Kept, Rows};
 use crate::op::key::encode_sort;
 use crate::op::scan::{TableScan, open_scanned};
 use crate::op::{Frame, Operator};
@@ -33,6 +33,7 @@ pub struct MergedScan<'p> {
     /// Those that are to be read, and whether that has begun.
     numbers: Vec<usize>,
     begun: bool,
+    kept: Kept,
     /// Keys of the rows that the sources stand at, with the partition's number.
     heap: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
     /// The partition whose row was given last, and a buffer.
@@ -58,6 +59,7 @@ impl<'p> MergedScan<'p> {
             sources: Vec::new(),
             numbers: Vec::new(),
             begun: false,
+            kept: Kept::default(),
             heap: BinaryHeap::new(),
             given: None,
         }
@@ -72,7 +74,7 @@ impl<'p> MergedScan<'p> {
             let place = match self.sources.binary_search_by_key(&number, |source| source.number) {
                 Ok(place) => place,
                 Err(place) => {
-                    frame.statement.keep_bytes(SCAN_BYTES)?;
+                    self.kept.add(SCAN_BYTES, frame.statement)?;
                     let scan = TableScan::of_partition(self.scan, Arc::clone(table.partition(number)?));
                     self.sources.insert(place, Source { number, scan, row: Rows::new(self.slots.len()) });
                     place
@@ -96,7 +98,7 @@ impl<'p> MergedScan<'p> {
         encode_sort(&self.partitions.merged_by, &frame.cx(), &mut key)?;
         let slots = std::mem::take(&mut self.slots);
         if let Some(source) = self.source(number) {
-            source.row.clear(frame.statement);
+            source.row.clear();
             source.row.push_slots(frame, &slots, true)?;
         }
         self.slots = slots;

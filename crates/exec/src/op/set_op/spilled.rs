@@ -30,10 +30,6 @@ impl Spilled {
         Ok(Spilled { op, all, rows, key: Vec::new(), counts: vec![0; inputs], left: None })
     }
 
-    pub fn end(self, statement: &Execution<'_>) {
-        Overflow::end(&mut Some(self.rows), statement);
-    }
-
     /// `count` rows of an input that is not the first.
     pub fn count(&mut self, input: usize, key: &mut Vec<u8>, count: u64) -> Result<()> {
         self.add(input as u32, key, count, &[])
@@ -49,8 +45,8 @@ impl Spilled {
         self.rows.add_row(key, row)
     }
 
-    pub fn sort(&mut self, statement: &Execution<'_>) -> Result<()> {
-        self.rows.sort(statement)
+    pub fn sort(&mut self) -> Result<()> {
+        self.rows.sort()
     }
 
     /// Puts the next row of the result into its slots.

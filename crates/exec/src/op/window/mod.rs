@@ -22,7 +22,7 @@ use self::spilled::{Layout, Spilled};
 use super::slots::refills;
 use super::sort::Keys;
 use super::{Builder, Frame, Operator, Pulse, key};
-use crate::context::{Execution, Rows};
+use crate::context::{Execution, Kept, Rows};
 
 /// PARTITION BY and ORDER BY that some functions share.
 struct Spec {
@@ -48,7 +48,7 @@ pub struct Window<'p> {
     results: Vec<Vec<Value>>,
     order: Vec<u32>,
     at: usize,
-    kept_bytes: usize,
+    kept: Kept,
     kinds: Vec<Kind>,
     frames: Vec<FrameOf>,
     /// All rows, if there are too many.
@@ -79,7 +79,7 @@ impl<'p> Window<'p> {
             results: Vec::new(),
             order: Vec::new(),
             at: 0,
-            kept_bytes: 0,
+            kept: Kept::default(),
             kinds: Vec::new(),
             frames: Vec::new(),
             spilled: None,
@@ -108,11 +108,10 @@ impl<'p> Window<'p> {
                 }
                 bytes += frame_of.note_row(window, &cx)? + size_of::<Value>();
             }
-            self.kept_bytes += bytes;
-            frame.statement.keep_bytes(bytes)?;
+            self.kept.add(bytes, frame.statement)?;
             self.args.push(&mut args, frame.statement)?;
             self.rows.push_slots(frame, self.saved, self.takes_slots)?;
-            let kept_bytes = || self.kept_bytes + self.args.kept_bytes() + self.rows.kept_bytes();
+            let kept_bytes = || self.kept.bytes() + self.args.kept_bytes() + self.rows.kept_bytes();
             if frame.statement.is_short_of_memory(kept_bytes) {
                 self.spill(frame.statement)?;
             }
@@ -146,15 +145,15 @@ impl<'p> Window<'p> {
             }
             spilled.add(&mut row)?;
         }
-        self.clear(statement);
+        self.clear();
         Ok(())
     }
 
     /// Gives the memory back.
-    fn clear(&mut self, statement: &Execution<'_>) {
-        self.rows.clear(statement);
-        self.args.clear(statement);
-        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.args.clear();
+        self.kept.clear();
         for spec in &mut self.specs {
             spec.keys = Keys::default();
             spec.partition_lens.clear();
@@ -234,10 +233,8 @@ fn same_window(a: &WindowFunction, b: &WindowFunction) -> bool {
 
 impl Operator for Window<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        if let Some(spilled) = self.spilled.take() {
-            spilled.end(frame.statement);
-        }
-        self.clear(frame.statement);
+        self.spilled = None;
+        self.clear();
         self.at = 0;
         self.order.clear();
         self.kinds = self.windows.iter().map(Kind::of).collect::<Result<Vec<Kind>>>()?;

@@ -89,11 +89,6 @@ impl Spilled {
         })
     }
 
-    pub fn end(mut self, statement: &Execution<'_>) {
-        self.clear_partition(statement);
-        Overflow::end(&mut Some(self.rows), statement);
-    }
-
     /// Adds a row as it is on disk, without results and number.
     pub fn add(&mut self, row: &mut Vec<Value>) -> Result<()> {
         row.resize(self.layout.number(), Value::Null);
@@ -102,11 +97,11 @@ impl Spilled {
         add_for(&self.layout, self.pass, row, &mut self.key, &mut self.rows)
     }
 
-    fn clear_partition(&mut self, statement: &Execution<'_>) {
-        self.partition.clear(statement);
+    fn clear_partition(&mut self) {
+        self.partition.clear();
         self.place = KeptPlace::default();
         for (results, place) in self.results.iter_mut().zip(&mut self.places) {
-            results.clear(statement);
+            results.clear();
             *place = KeptPlace::default();
         }
         self.at = 0;
@@ -114,7 +109,7 @@ impl Spilled {
 
     /// That were all rows; works on all windows but the last.
     pub fn sort(&mut self, windows: &[WindowFunction], frames: &[FrameOf], pulse: &mut Pulse, frame: &Frame<'_>) -> Result<()> {
-        self.rows.sort(frame.statement)?;
+        self.rows.sort()?;
         while self.pass + 1 < self.layout.order.len() {
             let mut next = Overflow::new(Vec::new(), frame.statement)?;
             while self.load(windows, frames, pulse, frame)? {
@@ -123,8 +118,8 @@ impl Spilled {
                     add_for(&self.layout, self.pass + 1, &self.row, &mut self.key, &mut next)?;
                 }
             }
-            next.sort(frame.statement)?;
-            Overflow::end(&mut Some(std::mem::replace(&mut self.rows, next)), frame.statement);
+            next.sort()?;
+            self.rows = next;
             self.pass += 1;
         }
         Ok(())
@@ -132,7 +127,7 @@ impl Spilled {
 
     /// Reads the next partition and computes its functions; false: there is none.
     fn load(&mut self, windows: &[WindowFunction], frames: &[FrameOf], pulse: &mut Pulse, frame: &Frame<'_>) -> Result<bool> {
-        self.clear_partition(frame.statement);
+        self.clear_partition();
         let Some(key) = self.rows.key() else { return Ok(false) };
         self.key.clear();
         self.key.extend_from_slice(partition_of(key));

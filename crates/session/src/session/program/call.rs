@@ -144,6 +144,7 @@ impl Session {
                 IntoTarget::UserVar(variable) => self.env.user_variables.set(&variable, value, &ty)?,
                 IntoTarget::Variable(_) => {
                     let origin = Some(ColumnOrigin {
+                        is_merged: false,
                         database: routine.object.database.clone(),
                         table: routine.object.name.clone(),
                         org_table: routine.object.name.clone(),
