@@ -286,7 +286,7 @@ kinds! {
     FlushTablesWithLock "FLUSH TABLES WITH READ LOCK" "Com_flush" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
     FlushPrivileges "FLUSH PRIVILEGES" "Com_flush" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::SystemTable("user"), ..COMMITS };
     Flush "FLUSH" "Com_flush" StatementFacts { asks: Asks::Syntax, ..COMMITS };
-    Reset "RESET" "Com_reset" StatementFacts { asks: Asks::Syntax, ..PLAIN };
+    ResetPersist "RESET PERSIST" "Com_reset" StatementFacts { asks: Asks::Syntax, ..PLAIN };
     ResetLogs "RESET BINARY LOGS AND GTIDS" "Com_reset" StatementFacts { asks: Asks::Syntax, under_lock_tables: UnderLockTables::Refused, ..COMMITS };
     PurgeLogsTo "PURGE BINARY LOGS TO" "Com_purge" StatementFacts { asks: Asks::Syntax, prepares: Prepares::Neither, ..PLAIN };
     PurgeLogsBefore "PURGE BINARY LOGS BEFORE" "Com_purge_before_date" StatementFacts { asks: Asks::Syntax, binds: Binds::WhenItRuns, prepares: Prepares::Neither, ..PLAIN };
@@ -473,7 +473,9 @@ impl StatementKind {
                 FlushWhat::Options(options) if options.iter().any(|option| option == "PRIVILEGES") => FlushPrivileges,
                 FlushWhat::Options(_) => Flush,
             },
-            Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Persist { .. })) => Reset,
+            Statement::Reset(options) if options.iter().all(|option| matches!(option, ResetOption::Persist { .. })) => {
+                ResetPersist
+            }
             Statement::Reset(_) => ResetLogs,
             Statement::Binlog(_) => Binlog,
             Statement::PurgeLogs(PurgeLogs::To(_)) => PurgeLogsTo,

@@ -190,7 +190,9 @@ fn operators_inside_themselves() {
 /// A limit's name, its value, and the statement that needs so many.
 type Limit = (&'static str, usize, fn(usize) -> String);
 
-const LIMITS: [Limit; 22] = [
+const LIMITS: [Limit; 24] = [
+    ("USER_CHARS_MAX", USER_CHARS_MAX, |n| format!("CREATE USER `{}`", "é".repeat(n))),
+    ("HOST_CHARS_MAX", HOST_CHARS_MAX, |n| format!("CREATE USER u@'{}'", "h".repeat(n))),
     ("IDENTIFIER_CHARS_MAX", IDENTIFIER_CHARS_MAX, |n| format!("CREATE TABLE `{}` (a INT)", "é".repeat(n))),
     ("TABLE_COLUMNS_MAX", TABLE_COLUMNS_MAX, |n| format!("CREATE TABLE many_columns ({})", list(n, |i| format!("c{i} TINYINT")))),
     ("TABLE_INDEXES_MAX", TABLE_INDEXES_MAX, |n| {

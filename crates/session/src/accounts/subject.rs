@@ -99,9 +99,8 @@ impl Subject<'_> {
                 self.global(p::RELOAD, &["FLUSH_TABLES"], "RELOAD or FLUSH_TABLES")?;
                 self.global(p::RELOAD, &[], "RELOAD")
             }
-            Ast::Reset(options) if options.iter().any(|option| matches!(option, ResetOption::Persist { .. })) => {
-                self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
-            }
+            // `may_forget_settings`, where there is one to forget.
+            Ast::Reset(options) if options.iter().any(|option| matches!(option, ResetOption::Persist { .. })) => Ok(()),
             Ast::Reset(_) | Ast::ResetReplica(_) => self.global(p::RELOAD, &[], "RELOAD"),
             Ast::Binlog(_) => {
                 self.global(p::SUPER, &["BINLOG_ADMIN", "REPLICATION_APPLIER"], "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER")
@@ -455,6 +454,10 @@ impl Subject<'_> {
     }
 
     /// CHANGE REPLICATION SOURCE, START and STOP REPLICA, which ask when they have found their channel.
+    pub fn may_forget_settings(&self) -> Result<()> {
+        self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
+    }
+
     pub fn may_replicate(&self) -> Result<()> {
         self.global(p::SUPER, &["REPLICATION_SLAVE_ADMIN"], "SUPER or REPLICATION_SLAVE_ADMIN")
     }

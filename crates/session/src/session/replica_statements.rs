@@ -278,7 +278,11 @@ impl Session {
 
     /// The next start has the defaults again. What runs stays as it is.
     fn reset_persisted(&mut self, if_exists: bool, name: Option<&str>) -> Result<()> {
-        if self.server.globals.forget_persisted(name, &self.server.catalog)? || name.is_none() {
+        if !self.server.globals.persisted_keys(name, &self.server.catalog)?.is_empty() {
+            self.access.subject(None, None).may_forget_settings()?;
+            return self.server.globals.forget_persisted(name, &self.server.catalog);
+        }
+        if name.is_none() {
             return Ok(());
         }
         let missing = Error::new(&ER_VAR_DOES_NOT_EXIST, &[&name.unwrap_or_default()]);

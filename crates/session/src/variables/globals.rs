@@ -211,21 +211,24 @@ impl Globals {
         }
     }
 
-    /// RESET PERSIST of a variable, with its other name, or of all; false: nothing was stored.
-    pub fn forget_persisted(&self, name: Option<&str>, catalog: &Catalog) -> Result<bool> {
+    /// RESET PERSIST of a variable, with its other name, or of all.
+    pub fn forget_persisted(&self, name: Option<&str>, catalog: &Catalog) -> Result<()> {
         let _changing = self.changing.lock();
-        let def = name.and_then(|name| registry().find(name));
-        let other = def.and_then(Def::other_name).map(|other| other.name);
-        let mut found = false;
+        self.persisted_keys(name, catalog)?.iter().try_for_each(|key| catalog.meta_delete(key))
+    }
+
+    /// Where SET PERSIST stored a variable, or all.
+    pub fn persisted_keys(&self, name: Option<&str>, catalog: &Catalog) -> Result<Vec<Vec<u8>>> {
+        let other = name.and_then(|name| registry().find(name)).and_then(Def::other_name).map(|other| other.name);
+        let mut keys = Vec::new();
         for (key, _) in catalog.meta_scan(PERSISTED.as_bytes())? {
             let stored = key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default();
             let is_it = |name: &str| stored.eq_ignore_ascii_case(name.as_bytes());
             if name.is_none_or(is_it) || other.is_some_and(is_it) {
-                catalog.meta_delete(&key)?;
-                found = true;
+                keys.push(key.to_vec());
             }
         }
-        Ok(found)
+        Ok(keys)
     }
 }
 
