@@ -182,7 +182,7 @@ pub fn default_roles(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 pub fn user_attributes(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let row = |account: AccountInfo| {
         let attribute = account.attribute.as_deref().map_or(NULL, |text| match json(text) {
-            Value::Json(json) => cell(&json.to_string()),
+            Value::Json(json) => cell(json.to_string()),
             _ => NULL,
         });
         row![account.user.as_str(), account.host.as_str(), attribute]

@@ -58,7 +58,7 @@ pub trait Env {
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
     /// Gives the rows to `f`, one after the other, as long as it wants more.
     fn each_row(&self, subquery: &Subquery, cx: &EvalCx<'_>, f: &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()> {
-        give_rows(&*self.subquery(subquery, cx)?, f)
+        give_rows(&self.subquery(subquery, cx)?, f)
     }
     /// What looks up a value among the rows of a subquery of IN, ANY or ALL, if that gives the same as comparing it with each row.
     fn rows_of_subquery(&self, _subquery: &Subquery, _cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
