@@ -1,6 +1,7 @@
 //! CHECK constraints and DEFAULT (expr): kept as text that MySQL would print, bound when they are made and
 //! when rows are written (`dml::change`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_parser::ast;
@@ -33,7 +34,8 @@ pub(super) fn last_generated_check(def: &TableDef) -> u64 {
 /// Gives columns in the expressions of `def` the case that their own names have. Columns that `before` has already stay as they are. MySQL keeps
 /// CHECK as it is written until the next ALTER TABLE.
 pub(super) fn use_column_names(def: &mut TableDef, before: Option<&TableDef>) {
-    let names: Vec<String> = def.columns.iter().map(|column| column.name.clone()).collect();
+    let names: HashMap<String, String> =
+        def.columns.iter().map(|column| (column.name.to_lowercase(), column.name.clone())).collect();
     let is_old = |is: &dyn Fn(&TableDef) -> bool| before.is_some_and(is);
     for check in &mut def.options.checks {
         if is_old(&|old| old.options.checks.iter().any(|other| other.expr == check.expr)) {
@@ -55,8 +57,8 @@ pub(super) fn use_column_names(def: &mut TableDef, before: Option<&TableDef>) {
     }
 }
 
-/// A printed expression with these names in place of those that are the same but for case.
-fn with_names(text: &str, names: &[String]) -> String {
+/// A printed expression with these names, by their lower case, in place of those that are the same but for case.
+fn with_names(text: &str, names: &HashMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['`', '\'']) {
@@ -65,7 +67,7 @@ fn with_names(text: &str, names: &[String]) -> String {
         let end = quoted_len(tail);
         let (quoted, after) = tail.split_at(end);
         let name = quoted.strip_prefix('`').and_then(|name| name.strip_suffix('`')).map(|name| name.replace("``", "`"));
-        match name.and_then(|name| names.iter().find(|other| other.to_lowercase() == name.to_lowercase())) {
+        match name.and_then(|name| names.get(&name.to_lowercase())) {
             Some(name) => out.push_str(&format!("`{}`", name.replace('`', "``"))),
             None => out.push_str(quoted),
         }

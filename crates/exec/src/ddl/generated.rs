@@ -88,8 +88,7 @@ pub(super) fn check_needed(old: &TableDef, new: &TableDef) -> Result<()> {
     let keeps_default =
         |column: &&ColumnDef| old.columns.iter().any(|before| before.id == column.id && before.default == column.default);
     for gone in old.columns.iter().filter(|column| !column.is_hidden() && !stays(column)) {
-        let quoted = format!("`{}`", gone.name.replace('`', "``"));
-        let reads = |column: &ColumnDef| matches!(&column.default, ColumnDefault::Expr(text) if text.contains(&quoted));
+        let reads = |column: &ColumnDef| matches!(&column.default, ColumnDefault::Expr(text) if names(text, &gone.name));
         if new.columns.iter().filter(keeps_default).any(reads) {
             return Err(Error::new(&ER_DEPENDENT_BY_DEFAULT_GENERATED_VALUE, &[&gone.name, &old.name]));
         }

@@ -22,6 +22,7 @@ pub(crate) mod profiling;
 mod references;
 mod registry;
 mod resources;
+mod roles;
 pub mod routines;
 mod row;
 mod schema;

@@ -15,8 +15,8 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
     Row, SystemContext, accounts, columns, events, extensions, fixed, instance, partitions, profiling, references, resources,
-    routines, schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions, triggers,
-    variables, views,
+    roles, routines, schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events, transactions,
+    triggers, variables, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -45,8 +45,8 @@ const OWN_TABLES_TEXT: &str = include_str!("own_tables.txt");
 
 /// Functions of tables, by their name in lower case.
 const MAKERS: &[(&str, MakeRows)] = &[
-    ("information_schema.administrable_role_authorizations", accounts::administrable_roles),
-    ("information_schema.applicable_roles", accounts::applicable_roles),
+    ("information_schema.administrable_role_authorizations", roles::administrable_roles),
+    ("information_schema.applicable_roles", roles::applicable_roles),
     ("information_schema.character_sets", fixed::character_sets),
     ("information_schema.check_constraints", schema::check_constraints),
     ("information_schema.collations", fixed::collations),
@@ -54,7 +54,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.columns", columns::columns),
     ("information_schema.columns_extensions", |cx| extensions::of(columns::columns(cx)?, &[0, 1, 2, 3])),
     ("information_schema.column_privileges", accounts::column_privileges),
-    ("information_schema.enabled_roles", accounts::enabled_roles),
+    ("information_schema.enabled_roles", roles::enabled_roles),
     ("information_schema.engines", fixed::engines),
     ("information_schema.innodb_foreign", references::innodb_foreign),
     ("information_schema.innodb_foreign_cols", references::innodb_foreign_cols),
@@ -90,12 +90,12 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
     ("mysql.db", accounts::db),
-    ("mysql.default_roles", accounts::default_roles),
+    ("mysql.default_roles", roles::default_roles),
     ("mysql.general_log", statement_logs::general_log),
     ("mysql.gtid_executed", |cx| told::rows(cx, "mysql", "gtid_executed")),
     ("mysql.password_history", accounts::password_history),
     ("mysql.procs_priv", accounts::procs_priv),
-    ("mysql.role_edges", accounts::role_edges),
+    ("mysql.role_edges", roles::role_edges),
     ("mysql.slave_master_info", |cx| told::rows(cx, "mysql", "slave_master_info")),
     ("mysql.slave_relay_log_info", |cx| told::rows(cx, "mysql", "slave_relay_log_info")),
     ("mysql.slow_log", statement_logs::slow_log),

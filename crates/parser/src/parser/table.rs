@@ -201,9 +201,12 @@ impl Parser<'_> {
     fn number_option(&mut self, kw: Kw) -> Result<Option<TableOption>> {
         Ok(Some(match kw {
             Kw::AUTO_INCREMENT => TableOption::AutoIncrement(self.decimal_number()?),
-            Kw::AVG_ROW_LENGTH => {
-                TableOption::AvgRowLength(self.number_within("avg_row_length", 0..=u64::from(u32::MAX), "[0,4294967295]")?)
-            }
+            Kw::AVG_ROW_LENGTH => TableOption::AvgRowLength(self.number_within(
+                "avg_row_length",
+                Self::decimal_number,
+                0..=u64::from(u32::MAX),
+                "[0,4294967295]",
+            )?),
             Kw::CHECKSUM => TableOption::Checksum(self.whole_part()?),
             Kw::TABLE_CHECKSUM => TableOption::TableChecksum(self.whole_part()?),
             Kw::DELAY_KEY_WRITE => TableOption::DelayKeyWrite(self.whole_part()?),
@@ -215,7 +218,9 @@ impl Parser<'_> {
             Kw::STATS_PERSISTENT => TableOption::StatsPersistent(self.switch()?),
             Kw::STATS_SAMPLE_PAGES => TableOption::StatsSamplePages(match self.eat(Kw::DEFAULT) {
                 true => None,
-                false => Some(self.number_within("stats_sample_pages", 1..=u64::from(u16::MAX), "[1, 65535]")?),
+                false => {
+                    Some(self.number_within("stats_sample_pages", Self::whole_part, 1..=u64::from(u16::MAX), "[1, 65535]")?)
+                }
             }),
             _ => return Ok(None),
         }))
@@ -225,11 +230,16 @@ impl Parser<'_> {
         if self.eat(Kw::DEFAULT) { Ok(None) } else { self.whole_part().map(Some) }
     }
 
-    /// `range` is printed as `text`.
-    fn number_within(&mut self, option: &str, range: RangeInclusive<u64>, text: &str) -> Result<u64> {
+    /// What `number` reads; a syntax error if it is not in `range`, which is printed as `text`.
+    fn number_within(
+        &mut self,
+        option: &str,
+        number: fn(&mut Self) -> Result<u64>,
+        range: RangeInclusive<u64>,
+        text: &str,
+    ) -> Result<u64> {
         let at = self.tok.at as usize;
-        // 0x10 is a number of pages, and none of bytes.
-        let value = if *range.start() == 0 { self.decimal_number()? } else { self.whole_part()? };
+        let value = number(self)?;
         if range.contains(&value) {
             return Ok(value);
         }
@@ -246,7 +256,7 @@ impl Parser<'_> {
     }
 
     /// A number of the options for which 0x10 is none.
-    pub(super) fn decimal_number(&mut self) -> Result<u64> {
+    fn decimal_number(&mut self) -> Result<u64> {
         if self.kind() == Tok::Hex { self.fail() } else { self.whole_part() }
     }
 

@@ -592,7 +592,7 @@ impl Planner<'_, '_> {
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut placed = outside;
         let mut step: Option<Step> = None;
-        let mut delayed = delayed(&first_relations, &mut pool, outside, order);
+        let mut delayed = if self.shares.joins { delayed(&first_relations, &mut pool, outside, order) } else { Vec::new() };
         for (n, choice) in order.iter().enumerate() {
             let Some(item) = items[choice.item].take() else { return Err(Error::internal("item joined twice")) };
             let known = placed | item.relations;
@@ -748,7 +748,7 @@ impl Planner<'_, '_> {
 }
 
 /// Conditions that run a subquery for each row, and the step after which they are checked: not the first one at which they could be, where
-/// joins behind it leave few rows (`DELAY_MIN`).
+/// joins behind it leave few rows (`DELAY_MIN`). A statement that locks rows shall lock those alone that match.
 fn delayed(relations: &[Set], pool: &mut Vec<Condition>, outside: Set, order: &[Choice]) -> Vec<(usize, Expr)> {
     let mut known = outside;
     let known_after: Vec<Set> = order

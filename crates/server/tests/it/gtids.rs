@@ -97,6 +97,18 @@ fn old_and_new_names_of_a_variable_have_one_value() {
     assert_eq!(client.query("SELECT @@global.slave_net_timeout").rows(), [["62"]]);
     let stored = "SELECT variable_name FROM performance_schema.persisted_variables ORDER BY 1";
     assert_eq!(client.query(stored).rows(), [["replica_net_timeout"], ["slave_net_timeout"]]);
+    // They are forgotten together, and without a name all variables are. What runs stays as it is.
+    client.query("SET PERSIST max_error_count = 77");
+    client.query("RESET PERSIST slave_net_timeout");
+    assert_eq!(client.query(stored).rows(), [["max_error_count"]]);
+    client.query("SET PERSIST sort_buffer_size = 524288");
+    client.query("RESET PERSIST");
+    assert!(client.query(stored).rows().is_empty());
+    let running = "SELECT @@global.slave_net_timeout, @@global.max_error_count, @@global.sort_buffer_size";
+    assert_eq!(client.query(running).rows(), [["62", "77", "524288"]]);
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    assert_eq!(client.query(running).rows(), [["60", "1024", "262144"]]);
     client.query("SET pseudo_slave_mode = 1");
     assert_eq!(client.query("SELECT @@pseudo_replica_mode").rows(), [["1"]]);
 }

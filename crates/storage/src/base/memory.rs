@@ -63,7 +63,11 @@ pub fn shares() -> Shares {
 
 /// What one statement may keep, unless it is told.
 pub fn statement_bytes_max() -> usize {
-    (shares().statements / STATEMENT_SHARE).clamp(STATEMENT_BYTES_MIN, STATEMENT_BYTES_MAX)
+    statement_bytes_of(shares())
+}
+
+fn statement_bytes_of(shares: Shares) -> usize {
+    (shares.statements / STATEMENT_SHARE).clamp(STATEMENT_BYTES_MIN, STATEMENT_BYTES_MAX)
 }
 
 fn shares_of(bytes: u64) -> Shares {
@@ -111,7 +115,13 @@ fn limit_files(groups: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{limit_files, shares_of};
+    use super::{limit_files, shares_of, statement_bytes_of};
+
+    #[test]
+    fn a_statement_has_a_part_of_what_all_have() {
+        let bytes = |gib: u64| statement_bytes_of(shares_of(gib << 30)) >> 20;
+        assert_eq!([1, 8, 24, 64, 1024].map(bytes), [256, 256, 768, 2048, 4096]);
+    }
 
     #[test]
     fn limits_are_those_of_the_group_and_all_above() {

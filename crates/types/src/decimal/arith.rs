@@ -18,12 +18,12 @@ enum Rounding {
 
 impl Decimal {
     pub fn add(&self, other: &Decimal) -> Option<Decimal> {
+        if let (Some(a), Some(b)) = (self.as_small(), other.as_small())
+            && let Some(sum) = a.checked_add(b)
+        {
+            return Some(sum.into());
+        }
         if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) {
-            if s == t
-                && let Some(sum) = a.checked_add(*b)
-            {
-                return Some(Decimal::new(sum, *s));
-            }
             let up = |m: i64, by: u8| pow10_i128(by as usize)?.checked_mul(m as i128);
             if let (Some(a), Some(b)) = (up(*a, t.saturating_sub(*s)), up(*b, s.saturating_sub(*t)))
                 && let Some(sum) = a.checked_add(b)

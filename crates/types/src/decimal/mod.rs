@@ -10,6 +10,7 @@
 
 mod arith;
 mod encode;
+mod small;
 mod text;
 
 use std::cmp::Ordering;
@@ -20,6 +21,7 @@ use bnum::cast::As;
 use bnum::types::{I256, I512};
 
 pub use encode::stored_len;
+pub use small::Small;
 pub use text::Parsed;
 
 /// Most digits of a DECIMAL column.
