@@ -1,34 +1,91 @@
 //! Which inputs can be read in parts: several threads run the same operators, each on its share of one scan's rows.
 //!
-//! The scan is the *driving* one: the table that a tree of joins reads first. Whatever else the tree reads, each thread
-//! reads whole. Expressions must have the same value whoever evaluates them and wherever: no variables, no random
-//! numbers, no subqueries, nothing of an enclosing query.
+//! The scan is the *driving* one: the table that a tree of joins reads first, cut into ranges of keys, or one that it reads soon after,
+//! whose rows the threads take in turns. Whatever else the tree reads, each thread reads whole. Expressions must have the same value whoever
+//! evaluates them and wherever: no variables, no random numbers, nothing of an enclosing query. Subqueries that depend on no row are run before.
 
-use crate::expr::{Expr, ExprKind};
+use crate::expr::{Expr, ExprKind, Slot, Subquery};
 use crate::node::{AccessPath, JoinKind, Node, Scan};
-use crate::visit::{children, for_each_expr, inputs};
+use crate::visit::{self, children, for_each_expr, inputs};
 
-/// The scan to divide; `None` if the input cannot be read in parts.
-pub fn driving_scan(input: &Node) -> Option<&Scan> {
+/// The scans that can be divided.
+#[derive(Clone, Copy, Default)]
+pub struct Driving<'p> {
+    /// Its ranges can be cut.
+    pub by_ranges: Option<&'p Scan>,
+    /// Its rows can be taken in turns: the first scan that gives enough of them.
+    pub by_rows: Option<&'p Scan>,
+    /// Rows with the same values of these keys come one after the other, and one thread has to read them all.
+    pub groups: Option<&'p [(Expr, Slot)]>,
+}
+
+/// What of an input can be divided, if threads take turns of a scan with `rows_min` rows or more.
+pub fn driving(input: &Node, rows_min: u64) -> Driving<'_> {
     let mut pure = true;
     all_pure(input, &mut pure);
-    if !pure {
-        return None;
+    let mut driving = Driving::default();
+    if pure {
+        find_driving(input, rows_min as f64, &mut driving);
     }
-    let mut node = input;
-    loop {
-        node = match node {
-            Node::Filter { input, .. } => input,
-            Node::NestedLoop { outer, .. } => outer,
-            Node::HashJoin { probe, .. } => probe,
-            Node::Scan(scan) => {
-                let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
-                // The partitions of a table are read one after the other.
-                return (divides && scan.partitions.is_none() && !scan.reads_elements()).then_some(&**scan);
+    driving
+}
+
+/// The rows that `node` gives, about, before any filter.
+fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) -> f64 {
+    let offer = |driving: &mut Driving<'p>, scan: &'p Scan, rows: f64| {
+        // The partitions of a table are read one after the other.
+        if scan.partitions.is_none() && rows >= rows_min {
+            driving.by_rows.get_or_insert(scan);
+        }
+    };
+    match node {
+        Node::Scan(scan) => {
+            let rows = scan.rows_estimate as f64;
+            offer(driving, scan, rows);
+            let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
+            if divides && scan.partitions.is_none() && !scan.reads_elements() {
+                driving.by_ranges = Some(scan);
             }
-            _ => return None,
-        };
+            rows
+        }
+        Node::Filter { input, .. } | Node::HashJoin { probe: input, .. } => find_driving(input, rows_min, driving),
+        Node::Aggregate { input, keys, .. } => {
+            let rows = find_driving(input, rows_min, driving);
+            driving.by_rows = None;
+            driving.groups = Some(keys);
+            rows
+        }
+        Node::NestedLoop { kind, outer, inner, .. } => {
+            let outside = find_driving(outer, rows_min, driving);
+            let rows = outside * rows_and_lookups(inner).0.max(1.0);
+            match kind {
+                JoinKind::Inner => {
+                    // A row that another thread takes is like one that does not match, which other joins make something of.
+                    if let Some(scan) = scan_of(inner) {
+                        offer(driving, scan, rows);
+                    }
+                    rows
+                }
+                JoinKind::Left => rows,
+                JoinKind::Semi | JoinKind::Anti => outside,
+            }
+        }
+        _ => 0.0,
     }
+}
+
+fn scan_of(node: &Node) -> Option<&Scan> {
+    match node {
+        Node::Scan(scan) => Some(scan),
+        Node::Filter { input, .. } => scan_of(input),
+        _ => None,
+    }
+}
+
+/// The subqueries of an input's expressions, outermost ones alone. None depends on a row.
+pub fn subqueries<'p>(input: &'p Node, f: &mut dyn FnMut(&'p Subquery)) {
+    for_each_expr(input, &mut |expr| visit::subqueries(expr, f));
+    inputs(input, &mut |child| subqueries(child, f));
 }
 
 /// How many rows the input reads one by one, each at a place of its own, about: by a secondary index, or as what a row of a nested loop
@@ -48,7 +105,9 @@ fn rows_and_lookups(node: &Node) -> (f64, f64) {
             };
             (rows, if fetches { rows } else { 0.0 })
         }
-        Node::Filter { input, .. } | Node::HashJoin { probe: input, .. } => rows_and_lookups(input),
+        Node::Filter { input, .. } | Node::HashJoin { probe: input, .. } | Node::Aggregate { input, .. } => {
+            rows_and_lookups(input)
+        }
         Node::NestedLoop { kind, outer, inner, .. } => {
             let (rows, lookups) = rows_and_lookups(outer);
             let found = rows_and_lookups(inner).0.max(1.0);
@@ -59,7 +118,7 @@ fn rows_and_lookups(node: &Node) -> (f64, f64) {
     }
 }
 
-/// The scans of an input that `driving_scan` accepts.
+/// The scans of an input that can be divided.
 pub fn scans<'p>(input: &'p Node, f: &mut dyn FnMut(&'p Scan)) {
     if let Node::Scan(scan) = input {
         f(scan);
@@ -69,6 +128,10 @@ pub fn scans<'p>(input: &'p Node, f: &mut dyn FnMut(&'p Scan)) {
 
 /// The same value for the same slots, on any thread, at any time within the statement.
 pub fn is_pure(expr: &Expr) -> bool {
+    is_pure_with(expr, false)
+}
+
+fn is_pure_with(expr: &Expr, subqueries: bool) -> bool {
     let mut pure = match &expr.kind {
         ExprKind::Literal(_)
         | ExprKind::Param(_)
@@ -83,14 +146,12 @@ pub fn is_pure(expr: &Expr) -> bool {
         | ExprKind::Cast(_)
         | ExprKind::Row(_) => true,
         ExprKind::Call(def, _) => def.foldable,
-        ExprKind::Outer { .. }
-        | ExprKind::UserVar(_)
-        | ExprKind::AssignVar(..)
-        | ExprKind::SysVar(..)
-        | ExprKind::Match(_)
-        | ExprKind::Subquery(_) => false,
+        ExprKind::Subquery(sub) => subqueries && !sub.correlated,
+        ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::AssignVar(..) | ExprKind::SysVar(..) | ExprKind::Match(_) => {
+            false
+        }
     };
-    children(expr, &mut |child| pure &= is_pure(child));
+    children(expr, &mut |child| pure &= is_pure_with(child, subqueries));
     pure
 }
 
@@ -102,8 +163,9 @@ fn all_pure(node: &Node, pure: &mut bool) {
             computed && !system && scan.lock.is_none() && scan.key_slot.is_none() && !scan.table.options.temporary
         }
         Node::Filter { .. } | Node::NestedLoop { .. } | Node::HashJoin { .. } => true,
+        Node::Aggregate { .. } => node.groups_in_order(),
         _ => false,
     };
-    for_each_expr(node, &mut |expr| *pure &= is_pure(expr));
+    for_each_expr(node, &mut |expr| *pure &= is_pure_with(expr, true));
     inputs(node, &mut |child| all_pure(child, pure));
 }

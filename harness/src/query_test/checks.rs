@@ -40,6 +40,8 @@ pub enum Place {
     Bare,
     /// A server whose operators keep nothing in memory.
     Spilled,
+    /// A server whose statements share all that they read among threads, however little it is.
+    Parts,
     Mysql,
 }
 
@@ -166,6 +168,7 @@ pub fn checks(form: Form, tree: &Tree, salt: u64, relations: &[Relation], with_m
     let others = [
         ("no secondary index", Run { place: Place::Bare, ..run(sql.clone()) }),
         ("spilled", Run { place: Place::Spilled, ..run(sql.clone()) }),
+        ("several threads", Run { place: Place::Parts, ..run(sql.clone()) }),
         ("STRAIGHT_JOIN", run(sql.replace("SELECT ", "SELECT STRAIGHT_JOIN "))),
         ("IGNORE INDEX", run(ignored)),
         ("FORCE INDEX", run(forced)),

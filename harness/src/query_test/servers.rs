@@ -70,7 +70,11 @@ pub struct Servers {
 
 impl Servers {
     pub fn start(dir: &Path, mysql: Option<String>, database: String) -> Result<Servers, String> {
-        let own = vec![Own::start(&dir.join("main"), None)?, Own::start(&dir.join("spilled"), Some("operator-bytes-max=1"))?];
+        let own = vec![
+            Own::start(&dir.join("main"), None)?,
+            Own::start(&dir.join("spilled"), Some("operator-bytes-max=1"))?,
+            Own::start(&dir.join("parts"), Some("parallel-bytes-min=1"))?,
+        ];
         let mut servers = Servers { own, mysql, database, clients: Vec::new() };
         servers.connect()?;
         Ok(servers)
@@ -94,6 +98,7 @@ impl Servers {
             all.push((place, client?));
         }
         all.push((Place::Spilled, self.own[1].server.connect()?));
+        all.push((Place::Parts, self.own[2].server.connect()?));
         if let Some(mysql) = &self.mysql {
             all.push((Place::Mysql, connect_again(mysql)?));
         }

@@ -9,8 +9,10 @@
 mod calls;
 mod column_value;
 mod frame;
+mod join_table;
 mod kept;
 mod kept_rows;
+mod key_table;
 mod links;
 mod measures;
 mod part;
@@ -33,6 +35,7 @@ use std::time::Duration;
 
 use vaquita_plan::env::{AskSession, Env, EvalCx, Level, RowsOfSubquery, SeededRandom, SubqueryRows, VarScope};
 use vaquita_plan::expr::Subquery;
+use vaquita_plan::node::Node;
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
 use vaquita_types::charset::CollationId;
@@ -48,14 +51,16 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
+pub use join_table::JoinTable;
 pub use kept::Kept;
 use kept::Memory;
 pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, RowsByKey, SharedRows};
+pub(crate) use key_table::KeyTable;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub(crate) use measures::Counter;
 pub use measures::Measures;
-pub use part::Part;
+pub use part::{Part, Pieces, Turns};
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
 pub use row_log::{RowChange, RowCollector, RowImage, RowLog, RowLogSettings, RowLogging};
@@ -150,7 +155,9 @@ pub struct Execution<'a> {
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// For subqueries of IN, ANY and ALL what is looked up in place of their rows, if that is possible.
-    pub(crate) members: RefCell<HashMap<usize, Option<Rc<dyn RowsOfSubquery>>>>,
+    pub(crate) members: RefCell<HashMap<usize, Option<Arc<dyn RowsOfSubquery>>>>,
+    /// Tables of hash joins that several threads use, by the address of the build side's node.
+    pub(crate) join_tables: RefCell<HashMap<usize, Arc<JoinTable>>>,
     /// What its full-text searches have found, by `FullTextMatch::id`.
     pub(crate) searches: RefCell<HashMap<usize, Arc<Ranks>>>,
     /// The key and the row of a version that the snapshot does not show, while a condition is evaluated for it.
@@ -223,6 +230,7 @@ impl<'a> Execution<'a> {
             part: None,
             subqueries: RefCell::new(HashMap::new()),
             members: RefCell::new(HashMap::new()),
+            join_tables: RefCell::default(),
             searches: RefCell::default(),
             judged_row: RefCell::default(),
             cte_rows: RefCell::new(HashMap::new()),
@@ -257,6 +265,20 @@ impl<'a> Execution<'a> {
         }
         self.own_writes_hidden.set(true);
         Hidden(&self.own_writes_hidden)
+    }
+
+    /// The table of a hash join that was made for several threads.
+    pub(crate) fn join_table(&self, build: &Node) -> Option<Arc<JoinTable>> {
+        let tables = self.join_tables.borrow();
+        if tables.is_empty() { None } else { tables.get(&std::ptr::from_ref(build).addr()).cloned() }
+    }
+
+    pub(crate) fn share_join_table(&self, build: &Node, table: Arc<JoinTable>) {
+        self.join_tables.borrow_mut().insert(std::ptr::from_ref(build).addr(), table);
+    }
+
+    pub(crate) fn drop_join_table(&self, build: &Node) {
+        self.join_tables.borrow_mut().remove(&std::ptr::from_ref(build).addr());
     }
 
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.

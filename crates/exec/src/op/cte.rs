@@ -17,12 +17,11 @@ use vaquita_types::errno::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::kept_scan::KeptScan;
-use super::key_table::KeyTable;
 use super::limit::bounds;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::{KeptRows, Round};
+use crate::context::{KeptRows, KeyTable, Round};
 
 pub struct RecursiveCte<'p> {
     id: usize,

@@ -5,10 +5,10 @@ use vaquita_plan::node::Node;
 use vaquita_types::Result;
 
 use super::key;
-use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::slots::filled_slots;
 use super::{Builder, Frame, Operator};
+use crate::context::KeyTable;
 
 /// Bytes of a row's number at the end of its key.
 const NUMBER_BYTES: usize = 8;

@@ -1,14 +1,18 @@
-//! The rows of a scan that finds few, read by several threads (`parallel`) and given in the scan's order.
+//! Rows that several threads make (`parallel`), given in the order in which one would have met them: those of a scan that finds few, and the
+//! groups of an aggregation of rows that come in the order of its keys.
 //!
-//! The first rows are read here, one by one: a statement that needs no more pays for nothing, and it shows whether rows are few. What
+//! Of a scan the first rows are read here, one by one: a statement that needs no more pays for nothing, and it shows whether rows are few. What
 //! is left then is cut into small morsels and read in rounds, each of up to twice as many morsels as the one before. A round ends as soon as
 //! the rows of its first morsels are all that a LIMIT wants. Its rows are kept until they are given. When rows are many, or a round
 //! gives up, the rest is read here.
+//!
+//! Groups are made in rounds from the beginning, if no LIMIT stands above. Each morsel has whole groups, to whose rows nothing above adds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use vaquita_plan::expr::Slot;
 use vaquita_plan::node::{Limit, Node};
+use vaquita_plan::visit;
 use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
@@ -25,6 +29,9 @@ const FEW: u64 = 4;
 const ROUND_BYTES_MAX: usize = 8 << 20;
 /// Many, since a LIMIT may be reached soon; each costs RocksDB's estimate of its size.
 const MORSELS: u64 = 1 << 10;
+/// For each core, where there are groups, which costs a seek more; and how many rows one may have.
+const MORSELS_OF_GROUPS: u64 = 16;
+const GROUPED_ROWS_MAX: u64 = 1 << 16;
 
 pub struct Gather<'p> {
     node: &'p Node,
@@ -34,6 +41,9 @@ pub struct Gather<'p> {
     input: Box<dyn Operator + 'p>,
     saved: Vec<Slot>,
     reading: Reading,
+    groups: bool,
+    /// The input is open.
+    opened: bool,
     division: Option<Division<'p>>,
     morsels: Vec<KeyRange>,
     /// Morsels that were read.
@@ -69,16 +79,49 @@ pub fn applies(node: &Node) -> bool {
     }
 }
 
+/// Whether `node` is an aggregation, or a filter of one, whose groups can be made in parts.
+pub fn applies_to_groups(node: &Node) -> bool {
+    match node {
+        Node::Filter { input, .. } => applies_to_groups(input),
+        Node::Aggregate { input, .. } => node.groups_in_order() && can_restrict(input),
+        _ => false,
+    }
+}
+
+/// `Operator::restrict` comes to the scan.
+fn can_restrict(node: &Node) -> bool {
+    match node {
+        Node::Scan(scan) => scan.partitions.is_none(),
+        Node::Filter { input, .. } | Node::NestedLoop { outer: input, .. } => can_restrict(input),
+        _ => false,
+    }
+}
+
+/// The slots of a group, or of a row.
+fn given_slots(node: &Node) -> Vec<Slot> {
+    match node {
+        Node::Filter { input, .. } => given_slots(input),
+        Node::Aggregate { keys, aggregates, saved, .. } => {
+            let results = keys.iter().map(|(_, slot)| *slot).chain(aggregates.iter().map(|aggregate| aggregate.slot));
+            visit::unique(results.chain(saved.iter().copied()).collect())
+        }
+        _ => filled_slots(node),
+    }
+}
+
 impl<'p> Gather<'p> {
     /// `limit` is what the rows are for.
     pub fn new(node: &'p Node, limit: Option<&'p Limit>, builder: Builder<'_>) -> Gather<'p> {
+        let groups = applies_to_groups(node);
         Gather {
             node,
             limit,
             wanted: u64::MAX,
-            input: builder.build(node),
-            saved: filled_slots(node),
+            input: if groups { builder.build_groups(node) } else { builder.build(node) },
+            saved: given_slots(node),
             reading: Reading::Alone,
+            groups,
+            opened: false,
             division: None,
             morsels: Vec::new(),
             read: 0,
@@ -90,10 +133,25 @@ impl<'p> Gather<'p> {
         }
     }
 
+    /// Whether groups are to be made in rounds.
+    fn divide_groups(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        self.division = parallel::divide(self.node, None, frame)?;
+        let Some(division) = &self.division else { return Ok(false) };
+        let threads = parallel::threads_max(frame.statement);
+        let count = (MORSELS_OF_GROUPS * threads as u64).max(division.rows_estimate() / GROUPED_ROWS_MAX).min(MORSELS);
+        self.morsels = division.morsels(count, frame.statement)?;
+        self.round = threads;
+        Ok(self.morsels.len() > threads)
+    }
+
     /// From here on all is read here.
-    fn go_alone(&mut self) {
+    fn go_alone(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.reading = Reading::Alone;
+        if !std::mem::replace(&mut self.opened, true) {
+            self.input.open(frame)?;
+        }
         self.input.restrict(self.morsels.get(self.read..).unwrap_or(&[]));
+        Ok(())
     }
 
     /// Reads the next morsels; false: they are to be read here.
@@ -101,7 +159,7 @@ impl<'p> Gather<'p> {
         let Some(division) = &self.division else { return Ok(false) };
         let end = (self.read + self.round).min(self.morsels.len());
         let morsels = self.morsels.get(self.read..end).unwrap_or(&[]);
-        let (node, saved, takes_slots, wanted) = (self.node, &self.saved, refills(self.node), self.wanted);
+        let (node, saved, takes_slots, wanted, groups) = (self.node, &self.saved, refills(self.node), self.wanted, self.groups);
         let found: Vec<AtomicU64> = morsels.iter().map(|_| AtomicU64::new(0)).collect();
         // Morsels are taken in their order: what comes behind these rows is not wanted.
         let is_enough = |morsel: usize| {
@@ -110,7 +168,8 @@ impl<'p> Gather<'p> {
             found.iter().map(|rows| rows.load(Ordering::Relaxed)).sum::<u64>() >= wanted
         };
         let work = |frame: &mut Frame<'_>| {
-            let mut input = Builder::of(frame.statement).build(node);
+            let builder = Builder::of(frame.statement);
+            let mut input = if groups { builder.build_groups(node) } else { builder.build(node) };
             let mut parts: Vec<(usize, Rows)> = Vec::new();
             let bytes_max = frame.statement.memory_bytes_max.min(ROUND_BYTES_MAX);
             input.open(frame)?;
@@ -173,7 +232,16 @@ impl Operator for Gather<'_> {
             }
             None => u64::MAX,
         };
+        if self.groups && self.divide_groups(frame)? {
+            (self.opened, self.reading) = (false, Reading::Rounds);
+            return Ok(());
+        }
         self.input.open(frame)?;
+        self.opened = true;
+        if self.groups {
+            self.reading = Reading::Alone;
+            return Ok(());
+        }
         self.first = FIRST_ROWS_MAX.min(parallel::rows_min(frame.statement).max(1));
         self.reading = if self.input.pause_after(self.first) { Reading::First } else { Reading::Alone };
         Ok(())
@@ -194,7 +262,7 @@ impl Operator for Gather<'_> {
                     if self.given <= self.first / FEW && !rest.is_empty() {
                         self.division = parallel::divide(self.node, Some(rest), frame)?;
                         if let Some(division) = &self.division {
-                            self.morsels = division.morsels(MORSELS, frame.statement.store)?;
+                            self.morsels = division.morsels(MORSELS, frame.statement)?;
                             self.round = parallel::threads_max(frame.statement);
                             self.reading = Reading::Rounds;
                         }
@@ -208,7 +276,7 @@ impl Operator for Gather<'_> {
                         return Ok(false);
                     }
                     if !self.round(frame)? {
-                        self.go_alone();
+                        self.go_alone(frame)?;
                     }
                 }
             }

@@ -2,23 +2,24 @@
 //!
 //! Rows with equal keys are chained in the order in which they came. A key that is NULL equals nothing: such build
 //! rows are not kept, such probe rows have no match. When the build side has no room, both sides go to disk (`spilled`).
+//! Threads that share a probe side (`parallel`) share the table, which is made before them (`shared`).
 
+mod shared;
 mod spilled;
+
+use std::sync::Arc;
 
 use vaquita_plan::expr::{CompareAs, Expr, Slot};
 use vaquita_plan::node::{JoinKind, Node};
 use vaquita_types::Result;
 
+pub use self::shared::{drop_tables, make_tables};
 use self::spilled::Spilled;
 use super::key;
-use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::slots::{filled_slots, is_independent, key_slots, refills};
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::{Execution, Rows};
-
-/// The end of a chain.
-const NO_ROW: u32 = u32::MAX;
+use crate::context::{Execution, JoinTable};
 
 pub struct HashJoin<'p> {
     kind: JoinKind,
@@ -30,18 +31,14 @@ pub struct HashJoin<'p> {
     on: &'p [Expr],
     build_slots: Vec<Slot>,
     probe_node: &'p Node,
+    build_node: &'p Node,
     /// The table stays good when the join is opened again.
     keeps_table: bool,
     built: bool,
     takes_slots: bool,
-    table: KeyTable,
-    /// First and last row of each key, and the row after each row.
-    first: Vec<u32>,
-    last: Vec<u32>,
-    after: Vec<u32>,
-    rows: Rows,
+    table: Arc<JoinTable>,
     /// The next row to try for the probe row in the frame.
-    candidate: u32,
+    candidate: Option<usize>,
     probing: bool,
     matched: bool,
     /// A probe row is in its slots that has not been looked up.
@@ -82,14 +79,11 @@ impl<'p> HashJoin<'p> {
             keeps_table,
             built: false,
             takes_slots: refills(sides.build),
-            table: KeyTable::new(),
-            first: Vec::new(),
-            last: Vec::new(),
-            after: Vec::new(),
-            rows: Rows::new(build_slots.len()),
+            table: Arc::default(),
             build_slots,
             probe_node: sides.probe,
-            candidate: NO_ROW,
+            build_node: sides.build,
+            candidate: None,
             probing: false,
             matched: false,
             waiting: false,
@@ -105,64 +99,61 @@ impl<'p> HashJoin<'p> {
         self.on.is_empty() && matches!(self.kind, JoinKind::Semi | JoinKind::Anti)
     }
 
-    fn clear_table(&mut self) {
-        self.table.clear();
-        self.rows.clear();
-        self.first.clear();
-        self.last.clear();
-        self.after.clear();
+    fn empty_table(&self) -> JoinTable {
+        JoinTable::new(self.build_slots.len(), self.asks_for_one())
     }
 
-    fn fill_table(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.clear_table();
-        self.spilled = None;
-        let mut overflow = None;
-        self.build.open(frame)?;
+    /// Puts the next build row that may equal something into its slots, and its key into `key`.
+    fn next_build(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         while self.build.next(frame)? {
             self.pulse.beat(frame)?;
             self.key.clear();
-            if !key::encode_join(self.build_keys, self.probe_keys, self.compare, &frame.cx(), &mut self.key)? {
-                continue;
+            if key::encode_join(self.build_keys, self.probe_keys, self.compare, &frame.cx(), &mut self.key)? {
+                return Ok(true);
             }
+        }
+        Ok(false)
+    }
+
+    /// Reads the build side. False, and nothing is read: it has no room, and may not go to disk.
+    fn fill(&mut self, may_spill: bool, frame: &mut Frame<'_>) -> Result<bool> {
+        self.spilled = None;
+        // Its memory is given back first.
+        self.table = Arc::default();
+        if let Some(table) = frame.statement.join_table(self.build_node) {
+            self.table = table;
+            return Ok(true);
+        }
+        let mut table = self.empty_table();
+        let mut overflow = None;
+        self.build.open(frame)?;
+        while self.next_build(frame)? {
             if let Some(overflow) = &mut overflow {
                 Overflow::add(overflow, &self.key, frame)?;
                 continue;
             }
-            let (n, new) = self.table.insert(&self.key, frame.statement)?;
-            let row = self.rows.len() as u32;
-            if new {
-                self.first.push(row);
-                self.last.push(row);
-            } else if self.asks_for_one() {
-                continue;
-            } else {
-                self.after[self.last[n] as usize] = row;
-                self.last[n] = row;
-            }
-            self.after.push(NO_ROW);
-            self.rows.push_slots(frame, &self.build_slots, self.takes_slots)?;
-            if frame.statement.is_short_of_memory(|| self.table.kept_bytes() + self.rows.kept_bytes()) {
-                overflow = Some(self.overflow_table(frame.statement)?);
+            table.push_slots(&self.key, frame, &self.build_slots, self.takes_slots)?;
+            if frame.statement.is_short_of_memory(|| table.kept_bytes()) {
+                if !may_spill {
+                    return Ok(false);
+                }
+                overflow = Some(self.overflow_of(std::mem::take(&mut table), frame.statement)?);
             }
         }
-        let Some(mut overflow) = overflow else { return Ok(()) };
+        self.table = Arc::new(table);
+        let Some(mut overflow) = overflow else { return Ok(true) };
         overflow.sort()?;
         self.spilled = Some(Box::new(Spilled::new(overflow, &filled_slots(self.probe_node), frame.statement)?));
-        Ok(())
+        Ok(true)
     }
 
     /// Moves what is in memory to disk.
-    fn overflow_table(&mut self, statement: &Execution<'_>) -> Result<Overflow> {
+    fn overflow_of(&self, table: JoinTable, statement: &Execution<'_>) -> Result<Overflow> {
         let mut overflow = Overflow::new(self.build_slots.clone(), statement)?;
-        for (n, first) in self.first.iter().enumerate() {
-            let mut row = *first;
-            while row != NO_ROW {
-                statement.interrupt.check_in_turn()?;
-                overflow.add_row(self.table.key(n), self.rows.row(row as usize))?;
-                row = self.after.get(row as usize).copied().unwrap_or(NO_ROW);
-            }
-        }
-        self.clear_table();
+        table.each(|key, row| {
+            statement.interrupt.check_in_turn()?;
+            overflow.add_row(key, row)
+        })?;
         Ok(overflow)
     }
 
@@ -173,10 +164,9 @@ impl<'p> HashJoin<'p> {
 
     /// Moves to the next match of the probe row.
     fn next_match(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        while self.candidate != NO_ROW {
-            let row = self.candidate as usize;
-            self.candidate = self.after[row];
-            self.rows.restore(row, frame, &self.build_slots);
+        while let Some(row) = self.candidate {
+            self.candidate = self.table.after(row);
+            self.table.restore(row, frame, &self.build_slots);
             self.pulse.beat(frame)?;
             if frame.all_true(self.on)? {
                 return Ok(true);
@@ -186,12 +176,12 @@ impl<'p> HashJoin<'p> {
     }
 
     /// The first row that may match the probe row in the frame.
-    fn look_up(&mut self, frame: &Frame<'_>) -> Result<u32> {
+    fn look_up(&mut self, frame: &Frame<'_>) -> Result<Option<usize>> {
         self.key.clear();
         if !key::encode_join(self.probe_keys, self.build_keys, self.compare, &frame.cx(), &mut self.key)? {
-            return Ok(NO_ROW);
+            return Ok(None);
         }
-        Ok(self.table.find(&self.key).map_or(NO_ROW, |n| self.first[n]))
+        Ok(self.table.find(&self.key))
     }
 }
 
@@ -209,7 +199,7 @@ impl Operator for HashJoin<'_> {
                     return Ok(());
                 }
             }
-            self.fill_table(frame)?;
+            self.fill(true, frame)?;
             self.built = true;
             if probe_first {
                 return Ok(());
@@ -221,7 +211,7 @@ impl Operator for HashJoin<'_> {
             return self.probe.open(frame);
         }
         // With nothing to match, an inner join or semijoin need not read the other side.
-        if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
+        if self.table.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
             return Ok(());
         }
         self.probe.open(frame)
@@ -236,7 +226,7 @@ impl Operator for HashJoin<'_> {
             self.spilled = Some(spilled);
             return found;
         }
-        if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
+        if self.table.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
             return Ok(false);
         }
         loop {

@@ -2,11 +2,11 @@
 
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::Expr;
-use vaquita_plan::node::{self, Node};
+use vaquita_plan::node;
 use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result, Value};
 
-use super::{Builder, Frame, Operator};
+use super::{Frame, Operator};
 
 /// The numbers of rows to leave out and to give.
 pub fn bounds(limit: &node::Limit, frame: &Frame<'_>) -> Result<(u64, u64)> {
@@ -34,10 +34,6 @@ pub struct Limit<'p> {
 }
 
 impl<'p> Limit<'p> {
-    pub fn new(input: &'p Node, limit: &'p node::Limit, builder: Builder<'_>) -> Limit<'p> {
-        Limit::over(builder.build(input), limit)
-    }
-
     pub fn over(input: Box<dyn Operator + 'p>, limit: &'p node::Limit) -> Limit<'p> {
         Limit { input, limit, skip: 0, skipped: 0, left: 0 }
     }

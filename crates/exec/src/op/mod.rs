@@ -8,7 +8,7 @@
 //! | node | file | keeps |
 //! |---|---|---|
 //! | Scan | `scan` and `row_filter`, `partitioned`, `values` (system tables) | nothing |
-//! | a root that is a scan with a filter | `gather` | rows of some morsels |
+//! | a root that is a scan with a filter; groups in order | `gather` | rows of some morsels |
 //! | NestedLoop, HashJoin | `join`, `hash_join` | nothing; the build side |
 //! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
 //! | Aggregate, Window | `aggregate`, `window` | groups; all rows |
@@ -18,7 +18,7 @@
 //!
 //! For EXPLAIN ANALYZE each is inside one that counts and times it (`measured`).
 //!
-//! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. When memory ends operators
+//! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `context::KeyTable`. When memory ends operators
 //! go on with rows on disk, sorted by such bytes (`overflow`) or in the order in which they came (`context::KeptRows`).
 
 mod aggregate;
@@ -31,7 +31,6 @@ mod join;
 mod json_table;
 mod kept_scan;
 mod key;
-mod key_table;
 mod limit;
 mod measured;
 mod overflow;
@@ -53,7 +52,6 @@ use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
 pub(crate) use key::{are_alike, encode_as as encode_join_value};
-pub(crate) use key_table::KeyTable;
 pub use limit::bounds as limit_bounds;
 pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
@@ -134,7 +132,20 @@ impl<'m> Builder<'m> {
     }
 
     pub fn build(self, node: &Node) -> Box<dyn Operator + '_> {
+        if !self.again && gather::applies_to_groups(node) {
+            return Box::new(gather::Gather::new(node, None, self));
+        }
         self.measured(node, operator(node, self))
+    }
+
+    /// An aggregation, or a filter of one, on this thread.
+    fn build_groups(self, node: &Node) -> Box<dyn Operator + '_> {
+        match node {
+            Node::Filter { input, predicate } => {
+                self.measured(node, Box::new(Filter { input: self.build_groups(input), predicate }))
+            }
+            _ => self.measured(node, operator(node, self)),
+        }
     }
 
     /// EXPLAIN ANALYZE counts and times what an operator gives.
@@ -177,7 +188,11 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             }
             _ => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, builder)),
         },
-        Node::Limit { input, limit } => Box::new(limit::Limit::new(input, limit, builder)),
+        // A few groups are made as they are asked for.
+        Node::Limit { input, limit } if gather::applies_to_groups(input) => {
+            Box::new(limit::Limit::over(builder.build_groups(input), limit))
+        }
+        Node::Limit { input, limit } => Box::new(limit::Limit::over(builder.build(input), limit)),
         Node::Aggregate { input, keys, aggregates, saved, sorted_input, rollup } => {
             aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), builder)
         }

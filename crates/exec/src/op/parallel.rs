@@ -1,10 +1,12 @@
 //! One input read by several threads: each runs the same operators on its share of the driving scan's rows.
 //!
 //! The scan's ranges are cut into morsels, more of them than threads, which take one after the other until none is left; so
-//! a thread that is slow, or that the system gives to somebody else, holds up nothing but its morsel. Threads see the
-//! statement's snapshot through transactions of their own, while the statement's transaction holds the tables. What comes
+//! a thread that is slow, or that the system gives to somebody else, holds up nothing but its morsel. Where the scan that is read first has too
+//! little to be cut, as in a join that begins with one row, all threads read up to a scan that gives some rows, and take those in turns.
+//! Threads see the statement's snapshot through transactions of their own, while the statement's transaction holds the tables. What comes
 //! out of a thread is whatever `work` makes of its rows; the caller puts it together again, by `Part::morsel` in the order in
-//! which one thread alone would have met the rows.
+//! which one thread alone would have met the rows. Subqueries that depend on no row are run before, once, and hash tables of joins are
+//! made before (`hash_join::shared`), by several threads as well.
 //!
 //! An error or a warning in any thread ends them all, and the caller then does the work alone: it gives the same
 //! errors and warnings as always, in their order.
@@ -12,21 +14,26 @@
 //! All statements together start no more threads than there are cores (`Helpers`).
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use vaquita_plan::env::{AskSession, Level, VarScope};
-use vaquita_plan::node::{Node, Scan};
-use vaquita_plan::parallel::{driving_scan, lookups, scans};
+use vaquita_plan::env::{AskSession, Env, Level, RowsOfSubquery, SubqueryRows, VarScope};
+use vaquita_plan::expr::{Expr, ExprKind, Slot, SubqueryKind};
+use vaquita_plan::node::{AccessPath, Node, Scan};
+use vaquita_plan::parallel::{Driving, driving, lookups, scans, subqueries};
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::helpers::{Helpers, Queue, cores};
-use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Store, Table};
+use vaquita_storage::{
+    Catalog, Direction, Entry, IndexCodec, KeyRange, LockMode, ScanOptions, SessionCatalog, SharedView, Store, Table,
+};
 use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-use super::scan::scan_ranges;
-use crate::context::{Call, Execution, Frame, Measures, Part, SessionEnv, TableUse};
+use super::hash_join::{drop_tables, make_tables};
+use super::scan::{index_codec, scan_ranges};
+use crate::context::{Call, Execution, Frame, JoinTable, Measures, Part, Pieces, SessionEnv, TableUse, Turns};
 
 /// Morsels for each thread.
 const MORSELS: u64 = 16;
@@ -39,33 +46,91 @@ const LOOKUP_BYTES: f64 = 2048.0;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
 const ROW_BYTES: u64 = 128;
 
-/// What there is to read in parts.
+/// What there is to read in parts: in ranges of keys, or where these are few, rows in turns.
 pub struct Division<'p> {
-    driving: &'p Scan,
-    /// What the driving scan reads, in its order.
+    cut: Option<Cut<'p>>,
+    by_rows: Option<&'p Scan>,
+    tables: Vec<Arc<Table>>,
+    subqueries: Subqueries,
+}
+
+/// The scan whose ranges are cut.
+struct Cut<'p> {
+    scan: &'p Scan,
+    /// What it reads, in its order.
     ranges: Vec<KeyRange>,
     bytes: u64,
     /// The same with what its rows lead to, as bytes that could be read meanwhile.
     work_bytes: u64,
-    tables: Vec<Arc<Table>>,
+    /// Rows that are alike in so many parts of their keys are of one piece.
+    group_parts: usize,
+}
+
+/// Results of those that depend on no row, by `Subquery::id`.
+#[derive(Default)]
+struct Subqueries {
+    rows: HashMap<usize, SubqueryRows>,
+    members: HashMap<usize, Option<Arc<dyn RowsOfSubquery>>>,
 }
 
 impl Division<'_> {
+    /// Of the scan whose ranges are cut.
+    pub fn rows_estimate(&self) -> u64 {
+        self.cut.as_ref().map_or(0, |cut| cut.scan.rows_estimate)
+    }
+
     /// All morsels, about `count` of them, in the order in which one thread alone reads them.
-    pub fn morsels(&self, count: u64, store: &Store) -> Result<Vec<KeyRange>> {
-        let work_min = MORSEL_BYTES_MIN.min(store.options().tuning.parallel_bytes_min);
+    pub fn morsels(&self, count: u64, statement: &Execution<'_>) -> Result<Vec<KeyRange>> {
+        let Some(cut) = &self.cut else { return Ok(Vec::new()) };
+        let work_min = MORSEL_BYTES_MIN.min(statement.store.options().tuning.parallel_bytes_min);
         // The more its rows lead to, the smaller may the pieces of it be.
-        let bytes_min = (work_min as f64 * self.bytes as f64 / self.work_bytes.max(1) as f64) as u64;
-        let morsel_bytes = (self.bytes / count.max(1)).max(bytes_min);
+        let bytes_min = (work_min as f64 * cut.bytes as f64 / cut.work_bytes.max(1) as f64) as u64;
+        let morsel_bytes = (cut.bytes / count.max(1)).max(bytes_min);
         let mut morsels = Vec::new();
-        for range in &self.ranges {
-            let mut pieces = store.split(range, morsel_bytes)?;
-            if self.driving.reads_backward() {
+        for range in &cut.ranges {
+            let mut pieces = statement.store.split(range, morsel_bytes)?;
+            if cut.group_parts > 0 {
+                pieces = self.with_whole_groups(cut, pieces, statement)?;
+            }
+            if cut.scan.reads_backward() {
                 pieces.reverse();
             }
             morsels.append(&mut pieces);
         }
         Ok(morsels)
+    }
+
+    /// Neighbouring pieces, cut anew where the group begins that the first row of a piece is of.
+    fn with_whole_groups(&self, cut: &Cut<'_>, pieces: Vec<KeyRange>, statement: &Execution<'_>) -> Result<Vec<KeyRange>> {
+        let table = self.table(cut.scan)?;
+        let codec = scanned_codec(cut.scan, table)?;
+        let mut whole: Vec<KeyRange> = Vec::with_capacity(pieces.len());
+        for mut piece in pieces {
+            let Some(last) = whole.last_mut() else {
+                whole.push(piece);
+                continue;
+            };
+            let txn = statement.txn.borrow();
+            let mut cursor = txn.scan(piece.clone(), Direction::Forward, ScanOptions::default())?;
+            let begin = match cursor.next(&txn)? {
+                Some((key, value)) => codec.prefix(Entry { key, value }, cut.group_parts)?.to_vec(),
+                None => Vec::new(),
+            };
+            txn.finish_scan(cursor);
+            if begin > last.lower {
+                last.upper.clone_from(&begin);
+                piece.lower = begin;
+                whole.push(piece);
+            } else {
+                last.upper = piece.upper;
+            }
+        }
+        Ok(whole)
+    }
+
+    fn table(&self, scan: &Scan) -> Result<&Table> {
+        let table = self.tables.iter().find(|table| table.def.id == scan.table.id);
+        table.map(|table| &**table).ok_or_else(|| Error::internal("a table that nobody has opened"))
     }
 }
 
@@ -77,8 +142,22 @@ pub fn run<T: Send>(
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
     let Some(division) = divide(input, None, frame)? else { return Ok(None) };
-    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement.store)?;
-    run_morsels(&division, &morsels, frame, work)
+    let threads = threads_max(frame.statement);
+    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement)?;
+    if !make_tables(input, frame)? {
+        return Ok(None);
+    }
+    let results = match division.by_rows {
+        Some(scan) if morsels.len() < threads * 2 => {
+            run_pieces(&division, scan, Pieces::Rows(&Turns::default()), threads, frame, work)
+        }
+        _ => run_morsels(&division, &morsels, frame, work),
+    }?;
+    // This thread uses them if it does the work alone.
+    if results.is_some() {
+        drop_tables(input, frame);
+    }
+    Ok(results)
 }
 
 /// As `run`, for some of the morsels.
@@ -88,12 +167,22 @@ pub fn run_morsels<T: Send>(
     frame: &mut Frame<'_>,
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
+    let Some(cut) = division.cut.as_ref().filter(|_| ranges.len() >= 2) else { return Ok(None) };
+    let threads = ranges.len().min(threads_max(frame.statement));
+    run_pieces(division, cut.scan, Pieces::Ranges(&Queue::new(ranges)), threads, frame, work)
+}
+
+fn run_pieces<T: Send>(
+    division: &Division<'_>,
+    driving: &Scan,
+    pieces: Pieces<'_>,
+    threads: usize,
+    frame: &mut Frame<'_>,
+    work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
+) -> Result<Option<Vec<T>>> {
     let statement = frame.statement;
-    if ranges.len() < 2 {
-        return Ok(None);
-    }
     let Some(view) = statement.txn.borrow_mut().share_view() else { return Ok(None) };
-    let helpers = Helpers::take(ranges.len().min(threads_max(statement)) - 1);
+    let helpers = Helpers::take(threads - 1);
     if helpers.is_none() {
         return Ok(None);
     }
@@ -105,18 +194,20 @@ pub fn run_morsels<T: Send>(
             params: statement.params,
             interrupt: statement.interrupt,
             measures: statement.measures,
+            join_tables: statement.join_tables.borrow().clone(),
             memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory.bytes()) / (helpers.count() + 1),
         },
         view: &view,
         session: &session,
         division,
-        morsels: &Queue::new(ranges),
+        driving,
+        pieces,
         width: frame.slots.len(),
         examined: AtomicU64::new(0),
     };
     let results = helpers.run("scan", || shared.work(&work));
     // Scans of whole tables are what is divided, for the most part.
-    let place = statement.calls.place(TableUse::of(&division.driving.table, None), Some(Call::ReadRndNext));
+    let place = statement.calls.place(TableUse::of(&driving.table, None), Some(Call::ReadRndNext));
     statement.calls.examine(place, shared.examined.load(Ordering::Relaxed));
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
@@ -143,10 +234,15 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
     if alone || statement.txn.borrow().has_own_rows() || cores() < 2 {
         return Ok(None);
     }
-    let Some(driving) = driving_scan(input) else { return Ok(None) };
+    let rows_min = DRIVING_ROWS_MIN.min(rows_min(statement));
+    let Driving { by_ranges, by_rows, groups } = driving(input, rows_min);
+    let by_ranges = by_ranges.filter(|scan| scan.rows_estimate >= rows_min);
+    // What is left of a scan is in ranges.
+    let by_rows = by_rows.filter(|_| ranges.is_none());
     let lookup_bytes = (lookups(input) * LOOKUP_BYTES) as u64;
-    let is_little = driving.rows_estimate.saturating_mul(ROW_BYTES).saturating_add(lookup_bytes) < bytes_min;
-    if is_little || driving.rows_estimate < DRIVING_ROWS_MIN.min(rows_min(statement)) || threads_max(statement) < 2 {
+    let row_bytes = by_ranges.map_or(0, |scan| scan.rows_estimate.saturating_mul(ROW_BYTES));
+    let is_little = row_bytes.saturating_add(lookup_bytes) < bytes_min;
+    if is_little || (by_ranges.is_none() && by_rows.is_none()) || threads_max(statement) < 2 {
         return Ok(None);
     }
     let (mut tables, mut failed) = (Vec::new(), Ok(()));
@@ -155,24 +251,83 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
         Err(error) => failed = Err(error),
     });
     failed?;
-    let Some(table) = tables.iter().find(|table| table.def.id == driving.table.id) else { return Ok(None) };
-    let ranges = match ranges {
-        Some(ranges) => ranges,
-        None => {
-            let mut ranges = Vec::new();
-            scan_ranges(driving, table, frame, &mut ranges)?;
-            ranges
+    let mut cut = None;
+    if let Some(scan) = by_ranges {
+        let Some(table) = tables.iter().find(|table| table.def.id == scan.table.id) else { return Ok(None) };
+        let ranges = match ranges {
+            Some(ranges) => ranges,
+            None => {
+                let mut ranges = Vec::new();
+                scan_ranges(scan, table, frame, &mut ranges)?;
+                ranges
+            }
+        };
+        let mut bytes = 0;
+        for range in &ranges {
+            bytes += statement.store.range_bytes(range)?;
         }
+        let work_bytes = bytes.saturating_add(lookup_bytes);
+        if work_bytes < bytes_min {
+            return Ok(None);
+        }
+        let group_parts = match groups {
+            Some(keys) => parts_of_groups(scan, scanned_codec(scan, table)?, keys),
+            None => 0,
+        };
+        if groups.is_some() && group_parts == 0 {
+            return Ok(None);
+        }
+        cut = Some(Cut { scan, ranges, bytes, work_bytes, group_parts });
+    }
+    let Some(subqueries) = run_subqueries(input, frame) else { return Ok(None) };
+    Ok(Some(Division { cut, by_rows, tables, subqueries }))
+}
+
+/// How many leading parts of the index that is read have one value in each group.
+fn parts_of_groups(scan: &Scan, codec: &IndexCodec, keys: &[(Expr, Slot)]) -> usize {
+    let equal = match &scan.path {
+        AccessPath::Range { ranges, .. } => ranges.iter().map(|range| range.equal.len()).min().unwrap_or(0),
+        _ => 0,
     };
-    let mut bytes = 0;
-    for range in &ranges {
-        bytes += statement.store.range_bytes(range)?;
+    let is_key = |position: usize| {
+        let slots = scan.columns.iter().filter(|(column, _)| *column == position).map(|(_, slot)| *slot);
+        slots.into_iter().any(|slot| keys.iter().any(|(key, _)| matches!(key.kind, ExprKind::Slot(at) if at == slot)))
+    };
+    let parts = codec.parts().iter().enumerate();
+    let known = parts.take_while(|(n, part)| *n < equal || is_key(part.position)).count();
+    // In one value of all of them there is nothing to cut.
+    if known > equal { known } else { 0 }
+}
+
+fn scanned_codec<'t>(scan: &Scan, table: &'t Table) -> Result<&'t IndexCodec> {
+    match &scan.path {
+        AccessPath::Range { index, .. } => index_codec(table, *index),
+        _ => Ok(table.codec.clustered()),
     }
-    let work_bytes = bytes.saturating_add(lookup_bytes);
-    if work_bytes < bytes_min {
-        return Ok(None);
-    }
-    Ok(Some(Division { driving, ranges, bytes, work_bytes, tables }))
+}
+
+/// Runs what depends on no row. `None` if that fails: one thread alone fails at the row that asks for it, if there is one.
+fn run_subqueries(input: &Node, frame: &Frame<'_>) -> Option<Subqueries> {
+    let (statement, cx) = (frame.statement, frame.cx());
+    let mut found = Subqueries::default();
+    let mut failed = false;
+    subqueries(input, &mut |subquery| {
+        let compared = matches!(subquery.kind, SubqueryKind::In { .. } | SubqueryKind::Quantified { .. });
+        let members = if compared { statement.rows_of_subquery(subquery, &cx) } else { Ok(None) };
+        let wants_rows = matches!(members, Ok(None));
+        match members {
+            Ok(members) if compared => drop(found.members.insert(subquery.id, members)),
+            Ok(_) => {}
+            Err(_) => failed = true,
+        }
+        if wants_rows {
+            match statement.subquery(subquery, &cx) {
+                Ok(rows) => drop(found.rows.insert(subquery.id, rows)),
+                Err(_) => failed = true,
+            }
+        }
+    });
+    (!failed).then_some(found)
 }
 
 /// What the threads share.
@@ -181,7 +336,8 @@ struct Shared<'a> {
     view: &'a SharedView,
     session: &'a Quiet,
     division: &'a Division<'a>,
-    morsels: &'a Queue<'a, KeyRange>,
+    driving: &'a Scan,
+    pieces: Pieces<'a>,
     width: usize,
     examined: AtomicU64,
 }
@@ -193,6 +349,7 @@ struct Lent<'a> {
     params: &'a [Value],
     interrupt: &'a vaquita_storage::Interrupt,
     measures: Option<&'a Measures>,
+    join_tables: HashMap<usize, Arc<JoinTable>>,
     memory_bytes_max: usize,
 }
 
@@ -200,17 +357,20 @@ impl Shared<'_> {
     fn work<T>(&self, work: &impl Fn(&mut Frame<'_>) -> Result<T>) -> Result<T> {
         let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
         let txn = RefCell::new(self.view.transaction());
-        let Division { driving, tables, .. } = self.division;
-        let part = Part::new(driving, tables, self.morsels);
+        let Division { tables, subqueries, .. } = self.division;
+        let part = Part::new(self.driving, tables, self.pieces);
         let lent = &self.statement;
         let mut statement = Execution::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;
         statement.part = Some(&part);
         statement.measures = lent.measures;
+        statement.subqueries = RefCell::new(subqueries.rows.clone());
+        statement.members = RefCell::new(subqueries.members.clone());
+        statement.join_tables = RefCell::new(lent.join_tables.clone());
         let result = work(&mut Frame::new(&statement, None, self.width));
         self.examined.fetch_add(statement.examined(), Ordering::Relaxed);
         if result.is_err() || self.session.refused.load(Ordering::Relaxed) {
-            self.morsels.stop();
+            self.pieces.stop();
         }
         result
     }

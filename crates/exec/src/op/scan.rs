@@ -24,13 +24,12 @@ use vaquita_storage::{
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-pub use self::keys::scan_ranges;
-use self::keys::{index_codec, key_value};
+use self::keys::key_value;
+pub use self::keys::{index_codec, scan_ranges};
 use self::lock::Newcomers;
-use super::key_table::KeyTable;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
-use crate::context::{Call, Calls, Execution, Ranks, TableUse};
+use crate::context::{Call, Calls, Execution, KeyTable, Part, Ranks, TableUse};
 
 pub struct TableScan<'p> {
     scan: &'p Scan,
@@ -82,6 +81,8 @@ pub struct TableScan<'p> {
     keep: Keep,
     /// If it is one of several threads that divide a table.
     pace: Option<Pace>,
+    /// Other threads take some of the rows.
+    takes_turns: bool,
     /// The place where rows are counted.
     counted_at: usize,
 }
@@ -125,6 +126,7 @@ impl<'p> TableScan<'p> {
             local_slots: Vec::new(),
             keep: Keep::All,
             pace: None,
+            takes_turns: false,
             counted_at: 0,
         }
     }
@@ -213,7 +215,7 @@ impl Operator for TableScan<'_> {
         match &self.scan.path {
             AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
             AccessPath::FullText { search } => self.open_ranked(&table, search, frame)?,
-            _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
+            _ if statement.part.is_some_and(|part| part.cuts(self.scan)) => {}
             _ => {
                 match &self.given {
                     Some(range) => self.ranges.push(range.clone()),
@@ -233,12 +235,20 @@ impl Operator for TableScan<'_> {
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         // Taken, since counting its users again for every row is what threads would wait for each other at.
         let Some(table) = self.table.take() else { return Ok(false) };
-        let found = self.next_match(&table, frame);
+        let mut found = self.next_match(&table, frame);
+        if self.takes_turns {
+            while matches!(found, Ok(true)) && frame.statement.part.is_some_and(|part| !part.takes_row()) {
+                found = self.next_match(&table, frame);
+            }
+        }
         self.table = Some(table);
         found
     }
 
     fn count_rest(&mut self, frame: &mut Frame<'_>) -> Result<Option<u64>> {
+        if self.takes_turns {
+            return Ok(None);
+        }
         let Some(table) = self.table.take() else { return Ok(None) };
         let counted = self.count_matches(&table, frame);
         self.table = Some(table);
@@ -276,6 +286,7 @@ impl Operator for TableScan<'_> {
     fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
         let Some(table) = &self.table else { return false };
         if self.covering_index().is_some()
+            || frame.statement.part.is_some_and(Part::reads_alike)
             || !self.scan.columns.iter().any(|(_, slot)| matches!(column.kind, ExprKind::Slot(at) if at == *slot))
         {
             return false;
@@ -290,7 +301,8 @@ impl Operator for TableScan<'_> {
 impl TableScan<'_> {
     /// What is the same for all rows of the statement.
     fn prepare(&mut self, table: &Table, frame: &Frame<'_>) -> Result<()> {
-        self.pace = frame.statement.part.filter(|part| part.divides(self.scan)).map(|_| Pace::begin());
+        self.pace = frame.statement.part.map(|_| Pace::begin());
+        self.takes_turns = frame.statement.part.is_some_and(|part| part.takes_turns(self.scan));
         if let Some(index) = self.covering_index() {
             let codec = index_codec(table, index)?;
             for &(position, slot) in &self.scan.columns {
@@ -561,7 +573,7 @@ impl TableScan<'_> {
 
     fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
         let range = match frame.statement.part {
-            Some(part) if part.divides(self.scan) => part.take(),
+            Some(part) if part.cuts(self.scan) => part.take(),
             _ => self.ranges.pop(),
         };
         let Some(range) = range else { return Ok(false) };

@@ -16,11 +16,10 @@ use vaquita_types::{ColumnType, Result, Value};
 
 use self::spilled::Spilled;
 use super::key;
-use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse, give};
-use crate::context::Execution;
+use crate::context::{Execution, KeyTable};
 
 pub struct SetOp<'p> {
     op: SetOpKind,

@@ -8,11 +8,10 @@ use vaquita_plan::node::{Node, SortKey};
 use vaquita_plan::visit;
 use vaquita_types::Result;
 
-use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::slots::refills;
 use super::{Builder, Frame, Operator, Pulse, key, sort};
-use crate::context::Rows;
+use crate::context::{KeyTable, Rows};
 
 pub struct SortDistinct<'p> {
     input: Box<dyn Operator + 'p>,

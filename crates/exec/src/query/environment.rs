@@ -1,6 +1,5 @@
 //! A running statement as the environment of its expressions: they reach the session through it, and it runs their subqueries.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_plan::env::{Env, EvalCx, Level, RowsOfSubquery, StoredCall, SubqueryRows, VarScope, give_rows};
@@ -73,14 +72,14 @@ impl Env for Execution<'_> {
         Ok(())
     }
 
-    fn rows_of_subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
+    fn rows_of_subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<Option<Arc<dyn RowsOfSubquery>>> {
         if subquery.correlated {
             return Ok(None);
         }
         if let Some(members) = self.members.borrow().get(&subquery.id) {
             return Ok(members.clone());
         }
-        let members = Members::of(subquery, self, cx)?.map(|members| Rc::new(members) as Rc<dyn RowsOfSubquery>);
+        let members = Members::of(subquery, self, cx)?.map(|members| Arc::new(members) as Arc<dyn RowsOfSubquery>);
         self.members.borrow_mut().insert(subquery.id, members.clone());
         Ok(members)
     }

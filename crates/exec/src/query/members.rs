@@ -10,8 +10,8 @@ use vaquita_plan::eval::compare;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 use vaquita_types::{ColumnType, Result, Value};
 
-use crate::context::{Execution, Rows};
-use crate::op::{Builder, KeyTable, SubPlan, are_alike, encode_join_value};
+use crate::context::{Execution, KeyTable, Rows};
+use crate::op::{Builder, SubPlan, are_alike, encode_join_value};
 
 const INTERRUPT_ROWS: u64 = 1 << 10;
 

@@ -4,7 +4,6 @@
 //! statement of a session. All methods take `&self`: implementations use cells.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,7 +60,7 @@ pub trait Env {
         give_rows(&self.subquery(subquery, cx)?, f)
     }
     /// What looks up a value among the rows of a subquery of IN, ANY or ALL, if that gives the same as comparing it with each row.
-    fn rows_of_subquery(&self, _subquery: &Subquery, _cx: &EvalCx<'_>) -> Result<Option<Rc<dyn RowsOfSubquery>>> {
+    fn rows_of_subquery(&self, _subquery: &Subquery, _cx: &EvalCx<'_>) -> Result<Option<Arc<dyn RowsOfSubquery>>> {
         Ok(None)
     }
     /// The rank of the row with this clustered key, of those that a search finds; 0 if it is not among them.
@@ -153,8 +152,8 @@ pub fn give_rows(rows: &[Vec<Value>], f: &mut dyn FnMut(&[Value]) -> Result<bool
 /// The rows of a subquery, one `Value` per output column.
 pub type SubqueryRows = Arc<Vec<Vec<Value>>>;
 
-/// The rows of a subquery, to be compared with.
-pub trait RowsOfSubquery {
+/// The rows of a subquery, to be compared with, on any thread.
+pub trait RowsOfSubquery: Send + Sync {
     fn is_empty(&self) -> bool;
 
     /// Whether `values op row` holds for some row: NULL if for none and one is unknown. `None`: it cannot be looked up.

@@ -297,6 +297,13 @@ pub struct Computed {
     pub expr: Expr,
 }
 
+impl Node {
+    /// An aggregation of rows that come in the order of its keys: it has one group at a time.
+    pub fn groups_in_order(&self) -> bool {
+        matches!(self, Node::Aggregate { keys, sorted_input: true, rollup: false, .. } if !keys.is_empty())
+    }
+}
+
 impl Scan {
     pub fn reads_backward(&self) -> bool {
         matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })

@@ -1,6 +1,6 @@
 //! Scripts that run on a server of their own; `vaquita_scripts` says how one is run and recorded.
 //!
-//! `sql` are statements and MySQL's answers, `spilled` those whose operators keep their rows on disk, `replication` the same of statements that need what replicas have, `packets` commands and the
+//! `sql` are statements and MySQL's answers, `spilled` those whose operators keep their rows on disk, `parallel` those that several threads run, `replication` the same of statements that need what replicas have, `packets` commands and the
 //! packets that answer them, also MySQL's; `hermitage` is what three transactions do to each other at each level, by our own design,
 //! `inside` how statements are executed here: plans and locks, `logs` what MySQL writes to its general log and slow log, `data` what is in directories of earlier releases.
 
@@ -27,6 +27,9 @@ use server::{PASSWORD, Server};
 
 /// Operators keep nothing in memory: all goes to disk.
 const SPILLED: [&str; 2] = ["--storage-test-option", "operator-bytes-max=1"];
+
+/// All that can be read in parts is, however little it is.
+const PARALLEL: [&str; 2] = ["--storage-test-option", "parallel-bytes-min=1"];
 
 /// The server of a suite, which starts when its first script runs.
 struct Started {
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
     vaquita_scripts::main(vec![
         of_mysql("sql", &["--local-infile"], sql::replay),
         of_mysql("spilled", &SPILLED, sql::replay),
+        of_mysql("parallel", &PARALLEL, sql::replay),
         of_ours("hermitage", hermitage::replay),
         of_mysql("replication", &[], sql::replay),
         of_mysql("packets", &[], packets::replay),

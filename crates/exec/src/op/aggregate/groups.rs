@@ -12,9 +12,8 @@ use vaquita_types::{Error, Result, TypeKind, Value, errno};
 use super::concat;
 use super::merge::Origin;
 use super::state::State;
-use crate::context::{Execution, Frame, Kept, Rows};
+use crate::context::{Execution, Frame, Kept, KeyTable, Rows};
 use crate::op::key;
-use crate::op::key_table::KeyTable;
 use crate::op::overflow::Overflow;
 
 /// The clauses of the node.

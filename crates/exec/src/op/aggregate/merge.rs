@@ -12,8 +12,7 @@ use vaquita_types::{Result, TypeKind, Value};
 
 use super::groups::{Groups, Spec};
 use super::state::{State, bit_operation};
-use crate::context::Execution;
-use crate::op::key_table::KeyTable;
+use crate::context::{Execution, KeyTable};
 
 /// Where the first row of a group was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

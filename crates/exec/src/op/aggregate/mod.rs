@@ -14,6 +14,7 @@ pub mod state;
 
 use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{Aggregate, Node};
+use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
 use groups::Groups;
@@ -21,9 +22,9 @@ pub use groups::Spec;
 use merge::Partial;
 
 use super::key::{self, AFTER_ALL};
-use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::{Builder, Frame, Operator, Pulse};
+use crate::context::{KeyTable, Part};
 use crate::op::parallel;
 
 pub struct HashAggregate<'p> {
@@ -64,6 +65,7 @@ pub fn build_aggregate<'p>(
             waiting: false,
             given: false,
             ended: false,
+            piece: 0,
             pulse: Pulse::default(),
         });
     }
@@ -270,10 +272,17 @@ struct StreamAggregate<'p> {
     /// The slots hold a group's saved slots; the input's own are in the group.
     given: bool,
     ended: bool,
+    /// The piece that the group's rows are of, where several threads read (`parallel`).
+    piece: u64,
     pulse: Pulse,
 }
 
 impl Operator for StreamAggregate<'_> {
+    /// The ranges hold whole groups.
+    fn restrict(&mut self, ranges: &[KeyRange]) {
+        self.input.restrict(ranges);
+    }
+
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.groups.open(frame.statement);
         self.waiting = false;
@@ -307,8 +316,7 @@ impl Operator for StreamAggregate<'_> {
             } else {
                 self.waiting = true;
                 self.given = true;
-                self.groups.settle(frame)?;
-                self.groups.give_results(0, frame)?;
+                self.finish(frame)?;
                 self.groups.swap_saved(0, frame);
                 return Ok(true);
             }
@@ -317,16 +325,25 @@ impl Operator for StreamAggregate<'_> {
         if self.groups.len() == 0 {
             return Ok(false);
         }
-        self.groups.settle(frame)?;
-        self.groups.give_results(0, frame)?;
+        self.finish(frame)?;
         self.groups.give_saved(0, frame);
         Ok(true)
     }
 }
 
 impl StreamAggregate<'_> {
+    /// Puts the group's results into their slots.
+    fn finish(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        if let Some(part) = frame.statement.part {
+            part.give_of(self.piece);
+        }
+        self.groups.settle(frame)?;
+        self.groups.give_results(0, frame)
+    }
+
     /// A new group with the row in the slots.
     fn start(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.piece = frame.statement.part.map_or(0, Part::reading);
         let levels = self.groups.spec.keys.len();
         self.groups.push(frame, levels)?;
         self.groups.add(0, frame)

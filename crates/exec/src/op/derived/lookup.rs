@@ -7,8 +7,7 @@ use vaquita_plan::visit;
 use vaquita_types::{ColumnType, Result};
 
 use super::super::key::{are_alike, encode_as};
-use super::super::key_table::KeyTable;
-use crate::context::{Frame, KeptPlace, KeptRows, RowsByKey};
+use crate::context::{Frame, KeptPlace, KeptRows, KeyTable, RowsByKey};
 use crate::op::Pulse;
 
 /// Fewer rows are compared one by one.

@@ -34,7 +34,7 @@ pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<
     Ok(())
 }
 
-pub(super) fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
+pub fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
     table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
 }
 

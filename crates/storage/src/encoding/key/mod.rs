@@ -345,6 +345,14 @@ impl IndexCodec {
         Ok(())
     }
 
+    /// The bytes of an entry's key up to the end of its first `parts` declared parts.
+    pub fn prefix<'k>(&self, entry: Entry<'k>, parts: usize) -> Result<&'k [u8]> {
+        let mut ends = vec![INDEX_ID_BYTES; parts];
+        self.part_ends(entry, &mut ends)?;
+        let end = ends.last().copied().unwrap_or(INDEX_ID_BYTES);
+        entry.key.get(..end).ok_or_else(|| self.damaged(entry.key))
+    }
+
     /// The value of part `n` of an entry; `None` inside if the part is not restorable.
     pub fn part_value<'k>(&self, n: usize, entry: Entry<'k>) -> Result<Option<ValueRef<'k>>> {
         let Some(part) = self.parts.get(n).filter(|p| p.restorable) else { return Ok(None) };

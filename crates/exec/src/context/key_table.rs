@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use vaquita_types::Result;
 
-use crate::context::{Execution, Kept};
+use super::{Execution, Kept};
 
 /// Unknown to clients, who could otherwise choose keys that collide.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
@@ -35,6 +35,12 @@ pub struct KeyTable {
     entries: Vec<Entry>,
     places: Vec<u32>,
     kept: Kept,
+}
+
+impl Default for KeyTable {
+    fn default() -> KeyTable {
+        KeyTable::new()
+    }
 }
 
 impl KeyTable {
