@@ -13,8 +13,8 @@ use crate::visit::{self, children, for_each_expr, inputs};
 pub struct Driving<'p> {
     /// Its ranges can be cut.
     pub by_ranges: Option<&'p Scan>,
-    /// Its rows can be taken in turns: the first scan that gives enough of them.
-    pub by_rows: Option<&'p Scan>,
+    /// Its rows can be taken in turns: the first scan that gives enough of them, and what they come from.
+    pub by_rows: Option<(&'p Scan, &'p Node)>,
     /// Rows with the same values of these keys come one after the other, and one thread has to read them all.
     pub groups: Option<&'p [(Expr, Slot)]>,
 }
@@ -35,7 +35,7 @@ fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) ->
     let offer = |driving: &mut Driving<'p>, scan: &'p Scan, rows: f64| {
         // The partitions of a table are read one after the other.
         if scan.partitions.is_none() && rows >= rows_min {
-            driving.by_rows.get_or_insert(scan);
+            driving.by_rows.get_or_insert((scan, node));
         }
     };
     match node {
@@ -57,11 +57,11 @@ fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) ->
         }
         Node::NestedLoop { kind, outer, inner, .. } => {
             let outside = find_driving(outer, rows_min, driving);
-            let rows = outside * rows_and_lookups(inner).0.max(1.0);
+            let rows = outside * rows(inner).max(1.0);
             match kind {
                 JoinKind::Inner => {
                     // A row that another thread takes is like one that does not match, which other joins make something of.
-                    if let Some(scan) = scan_of(inner) {
+                    if let Some(scan) = scan_of(inner).filter(|_| is_small(outer)) {
                         offer(driving, scan, rows);
                     }
                     rows
@@ -71,6 +71,16 @@ fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) ->
             }
         }
         _ => 0.0,
+    }
+}
+
+/// Reading it is little work, if it gives few rows.
+fn is_small(node: &Node) -> bool {
+    match node {
+        Node::Scan(_) => true,
+        Node::Filter { input, .. } => is_small(input),
+        Node::NestedLoop { outer, inner, .. } => is_small(outer) && is_small(inner),
+        _ => false,
     }
 }
 
@@ -94,6 +104,11 @@ pub fn lookups(input: &Node) -> f64 {
     rows_and_lookups(input).1
 }
 
+/// How many rows the input gives, about, before any filter.
+pub fn rows(input: &Node) -> f64 {
+    rows_and_lookups(input).0
+}
+
 fn rows_and_lookups(node: &Node) -> (f64, f64) {
     match node {
         Node::Scan(scan) => {
@@ -110,7 +125,7 @@ fn rows_and_lookups(node: &Node) -> (f64, f64) {
         }
         Node::NestedLoop { kind, outer, inner, .. } => {
             let (rows, lookups) = rows_and_lookups(outer);
-            let found = rows_and_lookups(inner).0.max(1.0);
+            let found = self::rows(inner).max(1.0);
             let given = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { rows } else { rows * found };
             (given, lookups + rows * found)
         }

@@ -192,7 +192,7 @@ impl<'p> Gather<'p> {
             }
             Ok(Some(parts))
         };
-        let Some(parts) = parallel::run_morsels(division, morsels, frame, work)? else { return Ok(false) };
+        let Some(parts) = parallel::run_morsels(node, division, morsels, frame, work)? else { return Ok(false) };
         let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(false) };
         self.kept = parts.into_iter().flatten().collect();
         self.kept.sort_by_key(|(morsel, _)| std::cmp::Reverse(*morsel));

@@ -31,6 +31,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
+use super::Builder;
 use super::hash_join::{drop_tables, make_tables};
 use super::scan::{index_codec, scan_ranges};
 use crate::context::{Call, Execution, Frame, JoinTable, Measures, Part, Pieces, SessionEnv, TableUse, Turns};
@@ -39,8 +40,10 @@ use crate::context::{Call, Execution, Frame, JoinTable, Measures, Part, Pieces, 
 const MORSELS: u64 = 16;
 /// A smaller one is not worth its seek.
 const MORSEL_BYTES_MIN: u64 = 128 << 10;
-/// Fewer rows are not cut into pieces, whatever they lead to: they are in one or two blocks.
+/// What has fewer rows, about, is not divided, whatever they lead to.
 const DRIVING_ROWS_MIN: u64 = 256;
+/// Fewer rows are not taken in turns: starting threads takes as long.
+const TURNS_ROWS_MIN: u64 = 64;
 /// So many bytes are read in the time that one row takes that is looked up at a place of its own (3 to 5 µs).
 const LOOKUP_BYTES: f64 = 2048.0;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
@@ -49,9 +52,8 @@ const ROW_BYTES: u64 = 128;
 /// What there is to read in parts: in ranges of keys, or where these are few, rows in turns.
 pub struct Division<'p> {
     cut: Option<Cut<'p>>,
-    by_rows: Option<&'p Scan>,
+    by_rows: Option<(&'p Scan, &'p Node)>,
     tables: Vec<Arc<Table>>,
-    subqueries: Subqueries,
 }
 
 /// The scan whose ranges are cut.
@@ -144,14 +146,13 @@ pub fn run<T: Send>(
     let Some(division) = divide(input, None, frame)? else { return Ok(None) };
     let threads = threads_max(frame.statement);
     let morsels = division.morsels(MORSELS * cores() as u64, frame.statement)?;
-    if !make_tables(input, frame)? {
+    let by_rows = division.by_rows.filter(|_| morsels.len() < threads * 2);
+    if by_rows.is_some_and(|(_, node)| !gives_rows(node, frame)) || !make_tables(input, frame)? {
         return Ok(None);
     }
-    let results = match division.by_rows {
-        Some(scan) if morsels.len() < threads * 2 => {
-            run_pieces(&division, scan, Pieces::Rows(&Turns::default()), threads, frame, work)
-        }
-        _ => run_morsels(&division, &morsels, frame, work),
+    let results = match by_rows {
+        Some((scan, _)) => run_pieces(input, &division, scan, Pieces::Rows(&Turns::default()), threads, frame, work),
+        None => run_morsels(input, &division, &morsels, frame, work),
     }?;
     // This thread uses them if it does the work alone.
     if results.is_some() {
@@ -160,8 +161,27 @@ pub fn run<T: Send>(
     Ok(results)
 }
 
+/// Whether a small input has rows enough to be shared: reading some of them shows it, while conditions can make any estimate wrong.
+fn gives_rows(node: &Node, frame: &mut Frame<'_>) -> bool {
+    let statement = frame.statement;
+    let rows_min = TURNS_ROWS_MIN.min(rows_min(statement));
+    let read = || {
+        let mut input = Builder { again: false, measures: None }.build(node);
+        let mut frame = Frame::new(statement, frame.outer, frame.slots.len());
+        input.open(&mut frame)?;
+        let mut rows = 0;
+        while rows < rows_min && input.next(&mut frame)? {
+            rows += 1;
+        }
+        Ok::<_, Error>(rows)
+    };
+    // Whoever does the work gives the same warnings and errors.
+    statement.quietly(read).is_ok_and(|rows| rows >= rows_min)
+}
+
 /// As `run`, for some of the morsels.
 pub fn run_morsels<T: Send>(
+    input: &Node,
     division: &Division<'_>,
     ranges: &[KeyRange],
     frame: &mut Frame<'_>,
@@ -169,10 +189,11 @@ pub fn run_morsels<T: Send>(
 ) -> Result<Option<Vec<T>>> {
     let Some(cut) = division.cut.as_ref().filter(|_| ranges.len() >= 2) else { return Ok(None) };
     let threads = ranges.len().min(threads_max(frame.statement));
-    run_pieces(division, cut.scan, Pieces::Ranges(&Queue::new(ranges)), threads, frame, work)
+    run_pieces(input, division, cut.scan, Pieces::Ranges(&Queue::new(ranges)), threads, frame, work)
 }
 
 fn run_pieces<T: Send>(
+    input: &Node,
     division: &Division<'_>,
     driving: &Scan,
     pieces: Pieces<'_>,
@@ -181,6 +202,7 @@ fn run_pieces<T: Send>(
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
     let statement = frame.statement;
+    let Some(subqueries) = run_subqueries(input, frame) else { return Ok(None) };
     let Some(view) = statement.txn.borrow_mut().share_view() else { return Ok(None) };
     let helpers = Helpers::take(threads - 1);
     if helpers.is_none() {
@@ -194,6 +216,7 @@ fn run_pieces<T: Send>(
             params: statement.params,
             interrupt: statement.interrupt,
             measures: statement.measures,
+            subqueries,
             join_tables: statement.join_tables.borrow().clone(),
             memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory.bytes()) / (helpers.count() + 1),
         },
@@ -279,8 +302,7 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
         }
         cut = Some(Cut { scan, ranges, bytes, work_bytes, group_parts });
     }
-    let Some(subqueries) = run_subqueries(input, frame) else { return Ok(None) };
-    Ok(Some(Division { cut, by_rows, tables, subqueries }))
+    Ok(Some(Division { cut, by_rows, tables }))
 }
 
 /// How many leading parts of the index that is read have one value in each group.
@@ -349,6 +371,7 @@ struct Lent<'a> {
     params: &'a [Value],
     interrupt: &'a vaquita_storage::Interrupt,
     measures: Option<&'a Measures>,
+    subqueries: Subqueries,
     join_tables: HashMap<usize, Arc<JoinTable>>,
     memory_bytes_max: usize,
 }
@@ -357,15 +380,14 @@ impl Shared<'_> {
     fn work<T>(&self, work: &impl Fn(&mut Frame<'_>) -> Result<T>) -> Result<T> {
         let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
         let txn = RefCell::new(self.view.transaction());
-        let Division { tables, subqueries, .. } = self.division;
-        let part = Part::new(self.driving, tables, self.pieces);
+        let part = Part::new(self.driving, &self.division.tables, self.pieces);
         let lent = &self.statement;
         let mut statement = Execution::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;
         statement.part = Some(&part);
         statement.measures = lent.measures;
-        statement.subqueries = RefCell::new(subqueries.rows.clone());
-        statement.members = RefCell::new(subqueries.members.clone());
+        statement.subqueries = RefCell::new(lent.subqueries.rows.clone());
+        statement.members = RefCell::new(lent.subqueries.members.clone());
         statement.join_tables = RefCell::new(lent.join_tables.clone());
         let result = work(&mut Frame::new(&statement, None, self.width));
         self.examined.fetch_add(statement.examined(), Ordering::Relaxed);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use vaquita_plan::expr::Slot;
-use vaquita_plan::node::Node;
+use vaquita_plan::node::{AccessPath, JoinKind, Node};
+use vaquita_plan::parallel::rows;
 use vaquita_types::{Error, Result};
 
 use super::{HashJoin, Sides};
@@ -44,8 +45,9 @@ pub fn make_tables(input: &Node, frame: &mut Frame<'_>) -> Result<bool> {
         Node::Filter { input, .. } | Node::Aggregate { input, .. } | Node::NestedLoop { outer: input, .. } => {
             make_tables(input, frame)
         }
-        Node::HashJoin { probe, build, .. } => {
-            if is_independent(build) && frame.statement.join_table(build).is_none() {
+        Node::HashJoin { kind, probe, build, .. } => {
+            let wanted = *kind == JoinKind::Inner || has_rows(probe) || rows(build) <= rows(probe);
+            if wanted && is_independent(build) && frame.statement.join_table(build).is_none() {
                 let made = make_table(input, frame);
                 frame.statement.interrupt.check()?;
                 let Ok(Some(table)) = made else { return Ok(false) };
@@ -55,6 +57,12 @@ pub fn make_tables(input: &Node, frame: &mut Frame<'_>) -> Result<bool> {
         }
         _ => Ok(true),
     }
+}
+
+/// The probe side has rows, if its table has any. Of another one a join that is not an inner one asks first, before it reads a build side that may be
+/// large: each thread then makes a table when it has a row.
+fn has_rows(probe: &Node) -> bool {
+    matches!(probe, Node::Scan(scan) if scan.filter.is_empty() && matches!(scan.path, AccessPath::Full { .. }))
 }
 
 /// Threads have ended: nobody uses the tables any more.
