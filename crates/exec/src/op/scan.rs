@@ -235,12 +235,7 @@ impl Operator for TableScan<'_> {
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         // Taken, since counting its users again for every row is what threads would wait for each other at.
         let Some(table) = self.table.take() else { return Ok(false) };
-        let mut found = self.next_match(&table, frame);
-        if self.takes_turns {
-            while matches!(found, Ok(true)) && frame.statement.part.is_some_and(|part| !part.takes_row()) {
-                found = self.next_match(&table, frame);
-            }
-        }
+        let found = self.next_match(&table, frame);
         self.table = Some(table);
         found
     }
@@ -357,7 +352,8 @@ impl TableScan<'_> {
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
-                if self.lock.is_none() || self.lock_match(frame)? {
+                let is_taken = self.lock.is_none() || self.lock_match(frame)?;
+                if is_taken && (!self.takes_turns || frame.statement.part.is_none_or(Part::takes_row)) {
                     return Ok(true);
                 }
             } else if self.lock.is_some() {
