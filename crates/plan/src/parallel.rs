@@ -9,7 +9,7 @@ use crate::node::{AccessPath, JoinKind, Node, Scan};
 use crate::visit::{self, children, for_each_expr, inputs};
 
 /// The scans that can be divided.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct Driving<'p> {
     /// Its ranges can be cut.
     pub by_ranges: Option<&'p Scan>,
@@ -30,47 +30,37 @@ pub fn driving(input: &Node, rows_min: u64) -> Driving<'_> {
     driving
 }
 
-/// The rows that `node` gives, about, before any filter.
-fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) -> f64 {
-    let offer = |driving: &mut Driving<'p>, scan: &'p Scan, rows: f64| {
-        // The partitions of a table are read one after the other.
-        if scan.partitions.is_none() && rows >= rows_min {
-            driving.by_rows.get_or_insert((scan, node));
-        }
-    };
+fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) {
     match node {
         Node::Scan(scan) => {
-            let rows = scan.rows_estimate as f64;
-            offer(driving, scan, rows);
+            offer_rows(scan, node, rows_min, driving);
             let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
+            // The partitions of a table are read one after the other.
             if divides && scan.partitions.is_none() && !scan.reads_elements() {
                 driving.by_ranges = Some(scan);
             }
-            rows
         }
         Node::Filter { input, .. } | Node::HashJoin { probe: input, .. } => find_driving(input, rows_min, driving),
         Node::Aggregate { input, keys, .. } => {
-            let rows = find_driving(input, rows_min, driving);
+            find_driving(input, rows_min, driving);
             driving.by_rows = None;
             driving.groups = Some(keys);
-            rows
         }
         Node::NestedLoop { kind, outer, inner, .. } => {
-            let outside = find_driving(outer, rows_min, driving);
-            let rows = outside * rows(inner).max(1.0);
-            match kind {
-                JoinKind::Inner => {
-                    // A row that another thread takes is like one that does not match, which other joins make something of.
-                    if let Some(scan) = scan_of(inner).filter(|_| is_small(outer)) {
-                        offer(driving, scan, rows);
-                    }
-                    rows
-                }
-                JoinKind::Left => rows,
-                JoinKind::Semi | JoinKind::Anti => outside,
+            find_driving(outer, rows_min, driving);
+            // A row that another thread takes is like one that does not match, which joins make something of that are not inner ones.
+            if let (JoinKind::Inner, Some(scan), true) = (kind, scan_of(inner), is_small(outer)) {
+                offer_rows(scan, node, rows_min, driving);
             }
         }
-        _ => 0.0,
+        _ => {}
+    }
+}
+
+/// The first scan is taken whose rows, as they come out of `node`, are enough.
+fn offer_rows<'p>(scan: &'p Scan, node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) {
+    if scan.partitions.is_none() && rows(node) >= rows_min {
+        driving.by_rows.get_or_insert((scan, node));
     }
 }
 
@@ -125,7 +115,7 @@ fn rows_and_lookups(node: &Node) -> (f64, f64) {
         }
         Node::NestedLoop { kind, outer, inner, .. } => {
             let (rows, lookups) = rows_and_lookups(outer);
-            let found = self::rows(inner).max(1.0);
+            let found = rows_and_lookups(inner).0.max(1.0);
             let given = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { rows } else { rows * found };
             (given, lookups + rows * found)
         }

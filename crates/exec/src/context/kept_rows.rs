@@ -8,7 +8,7 @@ use vaquita_plan::expr::Slot;
 use vaquita_storage::{RowPlace, RowStore};
 use vaquita_types::{Result, Value};
 
-use super::{Execution, Frame, Kept, Rows, heap_bytes, row_bytes};
+use super::{Chains, Execution, Frame, Kept, Rows, heap_bytes, row_bytes};
 
 pub struct KeptRows {
     rows: Rows,
@@ -29,14 +29,7 @@ pub struct SharedRows {
 #[derive(Clone)]
 enum Lookup {
     Wanted,
-    Made(Option<Rc<dyn RowsByKey>>),
-}
-
-/// Rows in chains of those that have equal keys.
-pub trait RowsByKey {
-    fn first(&self, key: &[u8]) -> Option<usize>;
-    /// The row after row `n` in its chain.
-    fn after(&self, n: usize) -> Option<usize>;
+    Made(Option<Rc<Chains>>),
 }
 
 impl SharedRows {
@@ -45,11 +38,7 @@ impl SharedRows {
     }
 
     /// What `make` has made for the readers of `place`; none for the first of them, who may be the only one.
-    pub fn lookup(
-        &self,
-        place: usize,
-        make: impl FnOnce(&KeptRows) -> Result<Option<Rc<dyn RowsByKey>>>,
-    ) -> Result<Option<Rc<dyn RowsByKey>>> {
+    pub fn lookup(&self, place: usize, make: impl FnOnce(&KeptRows) -> Result<Option<Rc<Chains>>>) -> Result<Option<Rc<Chains>>> {
         let known = self.lookups.borrow().iter().find(|(of, _)| *of == place).map(|(_, lookup)| lookup.clone());
         match known {
             Some(Lookup::Made(lookup)) => Ok(lookup),

@@ -7,6 +7,7 @@
 //! The transaction is in a cell: a scan reads through it while the statement that drives the scan writes through it.
 
 mod calls;
+mod chains;
 mod column_value;
 mod frame;
 mod join_table;
@@ -49,17 +50,19 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+pub(crate) use chains::Chains;
 pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
 pub use join_table::JoinTable;
 pub use kept::Kept;
 use kept::Memory;
-pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, RowsByKey, SharedRows};
+pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, SharedRows};
 pub(crate) use key_table::KeyTable;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub(crate) use measures::Counter;
 pub use measures::Measures;
+pub(crate) use part::opened;
 pub use part::{Part, Pieces, Turns};
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
@@ -267,18 +270,23 @@ impl<'a> Execution<'a> {
         Hidden(&self.own_writes_hidden)
     }
 
-    /// The table of a hash join that was made for several threads.
+    /// An error in a thread that works on a part: what it asks for is not made there, and the statement then works alone (`op::parallel`).
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        if self.part.is_some() { Err(Error::internal("for one thread only")) } else { Ok(()) }
+    }
+
+    /// The table of a hash join that was made for several threads: each of them has it, or the statement alone, once.
     pub(crate) fn join_table(&self, build: &Node) -> Option<Arc<JoinTable>> {
-        let tables = self.join_tables.borrow();
-        if tables.is_empty() { None } else { tables.get(&std::ptr::from_ref(build).addr()).cloned() }
+        let mut tables = self.join_tables.borrow_mut();
+        if tables.is_empty() {
+            return None;
+        }
+        let place = std::ptr::from_ref(build).addr();
+        if self.part.is_some() { tables.get(&place).cloned() } else { tables.remove(&place) }
     }
 
     pub(crate) fn share_join_table(&self, build: &Node, table: Arc<JoinTable>) {
         self.join_tables.borrow_mut().insert(std::ptr::from_ref(build).addr(), table);
-    }
-
-    pub(crate) fn drop_join_table(&self, build: &Node) {
-        self.join_tables.borrow_mut().remove(&std::ptr::from_ref(build).addr());
     }
 
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.

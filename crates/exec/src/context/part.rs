@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vaquita_plan::node::Scan;
 use vaquita_storage::helpers::Queue;
 use vaquita_storage::{KeyRange, Table};
+use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 /// Rows that a thread takes together, where they are taken in turns. Each leads to work, or the scan would be cut into ranges.
@@ -111,8 +112,11 @@ impl<'a> Part<'a> {
     }
 
     /// A table that the statement has opened.
-    pub fn table(&self, id: vaquita_types::schema::TableId) -> Result<Arc<Table>> {
-        let table = self.tables.iter().find(|table| table.def.id == id);
-        table.cloned().ok_or_else(|| Error::internal("a table that nobody has opened"))
+    pub fn table(&self, id: TableId) -> Result<Arc<Table>> {
+        opened(self.tables, id).cloned()
     }
+}
+
+pub fn opened(tables: &[Arc<Table>], id: TableId) -> Result<&Arc<Table>> {
+    tables.iter().find(|table| table.def.id == id).ok_or_else(|| Error::internal("a table that nobody has opened"))
 }

@@ -14,11 +14,11 @@ use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::QueryPlan;
 use vaquita_types::{Result, Value};
 
-use self::lookup::{Equality, Lookup, equalities, wanted};
+use self::lookup::{Equality, chains, equalities, wanted};
 use super::kept_scan::KeptScan;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse, give};
-use crate::context::{KeptRows, RowsByKey, SharedRows};
+use crate::context::{Chains, KeptRows, SharedRows};
 
 /// For whom rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Derived<'p> {
     kept: Option<Rc<SharedRows>>,
     /// What the filter says equals something outside of the rows, if rows are kept.
     equalities: Vec<Equality<'p>>,
-    lookup: Option<Rc<dyn RowsByKey>>,
+    lookup: Option<Rc<Chains>>,
     /// The next row of those that were looked up.
     candidate: Option<usize>,
     key: Vec<u8>,
@@ -95,8 +95,7 @@ impl<'p> Derived<'p> {
         let (by, pulse) = (&self.equalities, &mut self.pulse);
         // The filter of a place is where its plan has it.
         let place = self.filter.as_ptr().addr();
-        self.lookup = kept
-            .lookup(place, |rows| Ok(Lookup::of(rows, by, pulse, frame)?.map(|made| -> Rc<dyn RowsByKey> { Rc::new(made) })))?;
+        self.lookup = kept.lookup(place, |rows| Ok(chains(rows, by, pulse, frame)?.map(Rc::new)))?;
         if let Some(lookup) = &self.lookup {
             let is_wanted = wanted(&self.equalities, &frame.cx(), &mut self.key)?;
             self.candidate = if is_wanted { lookup.first(&self.key) } else { None };

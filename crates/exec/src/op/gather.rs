@@ -28,9 +28,8 @@ const FEW: u64 = 4;
 /// Bytes of rows that a thread keeps of one round.
 const ROUND_BYTES_MAX: usize = 8 << 20;
 /// Many, since a LIMIT may be reached soon; each costs RocksDB's estimate of its size.
-const MORSELS: u64 = 1 << 10;
-/// For each core, where there are groups, which costs a seek more; and how many rows one may have.
-const MORSELS_OF_GROUPS: u64 = 16;
+const MORSELS_MAX: u64 = 1 << 10;
+/// Of a morsel with groups, each of which costs a seek more, so that there are as few as elsewhere (`parallel::MORSELS`) if that is enough.
 const GROUPED_ROWS_MAX: u64 = 1 << 16;
 
 pub struct Gather<'p> {
@@ -41,9 +40,8 @@ pub struct Gather<'p> {
     input: Box<dyn Operator + 'p>,
     saved: Vec<Slot>,
     reading: Reading,
+    /// The rows are groups: where they are made in rounds the input is not open.
     groups: bool,
-    /// The input is open.
-    opened: bool,
     division: Option<Division<'p>>,
     morsels: Vec<KeyRange>,
     /// Morsels that were read.
@@ -121,7 +119,6 @@ impl<'p> Gather<'p> {
             saved: given_slots(node),
             reading: Reading::Alone,
             groups,
-            opened: false,
             division: None,
             morsels: Vec::new(),
             read: 0,
@@ -138,7 +135,7 @@ impl<'p> Gather<'p> {
         self.division = parallel::divide(self.node, None, frame)?;
         let Some(division) = &self.division else { return Ok(false) };
         let threads = parallel::threads_max(frame.statement);
-        let count = (MORSELS_OF_GROUPS * threads as u64).max(division.rows_estimate() / GROUPED_ROWS_MAX).min(MORSELS);
+        let count = (parallel::MORSELS * threads as u64).max(division.rows_estimate() / GROUPED_ROWS_MAX).min(MORSELS_MAX);
         self.morsels = division.morsels(count, frame.statement)?;
         self.round = threads;
         Ok(self.morsels.len() > threads)
@@ -147,7 +144,7 @@ impl<'p> Gather<'p> {
     /// From here on all is read here.
     fn go_alone(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.reading = Reading::Alone;
-        if !std::mem::replace(&mut self.opened, true) {
+        if self.groups {
             self.input.open(frame)?;
         }
         self.input.restrict(self.morsels.get(self.read..).unwrap_or(&[]));
@@ -233,11 +230,10 @@ impl Operator for Gather<'_> {
             None => u64::MAX,
         };
         if self.groups && self.divide_groups(frame)? {
-            (self.opened, self.reading) = (false, Reading::Rounds);
+            self.reading = Reading::Rounds;
             return Ok(());
         }
         self.input.open(frame)?;
-        self.opened = true;
         if self.groups {
             self.reading = Reading::Alone;
             return Ok(());
@@ -262,7 +258,7 @@ impl Operator for Gather<'_> {
                     if self.given <= self.first / FEW && !rest.is_empty() {
                         self.division = parallel::divide(self.node, Some(rest), frame)?;
                         if let Some(division) = &self.division {
-                            self.morsels = division.morsels(MORSELS, frame.statement)?;
+                            self.morsels = division.morsels(MORSELS_MAX, frame.statement)?;
                             self.round = parallel::threads_max(frame.statement);
                             self.reading = Reading::Rounds;
                         }

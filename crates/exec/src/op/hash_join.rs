@@ -181,7 +181,7 @@ impl<'p> HashJoin<'p> {
         if !key::encode_join(self.probe_keys, self.build_keys, self.compare, &frame.cx(), &mut self.key)? {
             return Ok(None);
         }
-        Ok(self.table.find(&self.key))
+        Ok(self.table.first(&self.key))
     }
 }
 

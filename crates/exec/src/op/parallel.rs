@@ -34,10 +34,10 @@ use vaquita_types::{Error, Result, Value};
 use super::Builder;
 use super::hash_join::{drop_tables, make_tables};
 use super::scan::{index_codec, scan_ranges};
-use crate::context::{Call, Execution, Frame, JoinTable, Measures, Part, Pieces, SessionEnv, TableUse, Turns};
+use crate::context::{Call, Execution, Frame, JoinTable, Measures, Part, Pieces, SessionEnv, TableUse, Turns, opened};
 
 /// Morsels for each thread.
-const MORSELS: u64 = 16;
+pub const MORSELS: u64 = 16;
 /// A smaller one is not worth its seek.
 const MORSEL_BYTES_MIN: u64 = 128 << 10;
 /// What has fewer rows, about, is not divided, whatever they lead to.
@@ -104,8 +104,7 @@ impl Division<'_> {
 
     /// Neighbouring pieces, cut anew where the group begins that the first row of a piece is of.
     fn with_whole_groups(&self, cut: &Cut<'_>, pieces: Vec<KeyRange>, statement: &Execution<'_>) -> Result<Vec<KeyRange>> {
-        let table = self.table(cut.scan)?;
-        let codec = scanned_codec(cut.scan, table)?;
+        let codec = scanned_codec(cut.scan, opened(&self.tables, cut.scan.table.id)?)?;
         let mut whole: Vec<KeyRange> = Vec::with_capacity(pieces.len());
         for mut piece in pieces {
             let Some(last) = whole.last_mut() else {
@@ -129,11 +128,6 @@ impl Division<'_> {
         }
         Ok(whole)
     }
-
-    fn table(&self, scan: &Scan) -> Result<&Table> {
-        let table = self.tables.iter().find(|table| table.def.id == scan.table.id);
-        table.map(|table| &**table).ok_or_else(|| Error::internal("a table that nobody has opened"))
-    }
 }
 
 /// What `work` makes of each part of `input`'s rows, in no order; `None` if they are not to be read in parts. `work` builds
@@ -145,7 +139,7 @@ pub fn run<T: Send>(
 ) -> Result<Option<Vec<T>>> {
     let Some(division) = divide(input, None, frame)? else { return Ok(None) };
     let threads = threads_max(frame.statement);
-    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement)?;
+    let morsels = division.morsels(MORSELS * threads as u64, frame.statement)?;
     let by_rows = division.by_rows.filter(|_| morsels.len() < threads * 2);
     if by_rows.is_some_and(|(_, node)| !gives_rows(node, frame)) || !make_tables(input, frame)? {
         return Ok(None);
@@ -276,7 +270,7 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
     failed?;
     let mut cut = None;
     if let Some(scan) = by_ranges {
-        let Some(table) = tables.iter().find(|table| table.def.id == scan.table.id) else { return Ok(None) };
+        let table = opened(&tables, scan.table.id)?;
         let ranges = match ranges {
             Some(ranges) => ranges,
             None => {

@@ -45,6 +45,7 @@ impl Env for Execution<'_> {
             SubqueryKind::Scalar | SubqueryKind::Column(_) | SubqueryKind::Row { .. } => 2,
             SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
         };
+        self.check_whole()?;
         let plan = subquery.plan().ok_or_else(|| Error::internal("a subquery without a plan"))?;
         let rows = Arc::new(collect_some(plan, self, Some(cx), rows_max)?);
         if !subquery.correlated {
@@ -79,6 +80,7 @@ impl Env for Execution<'_> {
         if let Some(members) = self.members.borrow().get(&subquery.id) {
             return Ok(members.clone());
         }
+        self.check_whole()?;
         let members = Members::of(subquery, self, cx)?.map(|members| Arc::new(members) as Arc<dyn RowsOfSubquery>);
         self.members.borrow_mut().insert(subquery.id, members.clone());
         Ok(members)

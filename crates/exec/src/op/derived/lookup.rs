@@ -1,4 +1,4 @@
-//! `Lookup`: finds the rows of a kept derived table that equal what a condition compares them with, for `d.a = t.b` where d is read for each row
+//! Finds the rows of a kept derived table that equal what a condition compares them with, for `d.a = t.b` where d is read for each row
 //! of t. Without it each row of t would be compared with all rows of d.
 
 use vaquita_plan::env::EvalCx;
@@ -7,13 +7,11 @@ use vaquita_plan::visit;
 use vaquita_types::{ColumnType, Result};
 
 use super::super::key::{are_alike, encode_as};
-use crate::context::{Frame, KeptPlace, KeptRows, KeyTable, RowsByKey};
+use crate::context::{Chains, Frame, KeptPlace, KeptRows};
 use crate::op::Pulse;
 
 /// Fewer rows are compared one by one.
 const ROWS_MIN: usize = 8;
-/// The end of a chain.
-const NO_ROW: u32 = u32::MAX;
 
 /// `column = other`, which reads nothing of the row.
 pub struct Equality<'p> {
@@ -38,61 +36,36 @@ pub fn equalities<'p>(filter: &'p [Expr], slots: &[Slot]) -> Vec<Equality<'p>> {
     filter.iter().filter_map(equality).collect()
 }
 
-pub struct Lookup {
-    table: KeyTable,
-    /// The first row of each key, and the one after each row.
-    first: Vec<u32>,
-    after: Vec<u32>,
-}
-
-impl Lookup {
-    /// `None`: it does not pay, or there is no room for it.
-    pub fn of(rows: &KeptRows, by: &[Equality<'_>], pulse: &mut Pulse, frame: &Frame<'_>) -> Result<Option<Lookup>> {
-        if by.is_empty() || rows.len() < ROWS_MIN || rows.len() >= NO_ROW as usize {
+/// The rows by their keys. `None`: it does not pay, or there is no room for it.
+pub fn chains(rows: &KeptRows, by: &[Equality<'_>], pulse: &mut Pulse, frame: &Frame<'_>) -> Result<Option<Chains>> {
+    if by.is_empty() || rows.len() < ROWS_MIN || rows.len() >= Chains::ROWS_MAX {
+        return Ok(None);
+    }
+    let statement = frame.statement;
+    let mut chains = Chains::default();
+    let (mut place, mut key) = (KeptPlace::default(), Vec::new());
+    for n in 0..rows.len() {
+        pulse.beat(frame)?;
+        let row = rows.row(n, &mut place)?;
+        key.clear();
+        let mut has_key = true;
+        for equality in by {
+            let types = (equality.ty, &equality.other.ty);
+            has_key = has_key
+                && match row.get(equality.column) {
+                    Some(value) => encode_as(value, types, equality.rule, statement, &mut key)?,
+                    None => false,
+                };
+        }
+        if !has_key {
+            continue;
+        }
+        chains.add(&key, n, false, statement)?;
+        if statement.is_short_of_memory(|| chains.kept_bytes()) {
             return Ok(None);
         }
-        let statement = frame.statement;
-        let mut lookup = Lookup { table: KeyTable::new(), first: Vec::new(), after: vec![NO_ROW; rows.len()] };
-        let (mut place, mut key) = (KeptPlace::default(), Vec::new());
-        // From the last to the first, so that a chain has the order of the rows.
-        for n in (0..rows.len()).rev() {
-            pulse.beat(frame)?;
-            let row = rows.row(n, &mut place)?;
-            key.clear();
-            let mut has_key = true;
-            for equality in by {
-                let types = (equality.ty, &equality.other.ty);
-                has_key = has_key
-                    && match row.get(equality.column) {
-                        Some(value) => encode_as(value, types, equality.rule, statement, &mut key)?,
-                        None => false,
-                    };
-            }
-            if !has_key {
-                continue;
-            }
-            let (at, new) = lookup.table.insert(&key, statement)?;
-            if new {
-                lookup.first.push(n as u32);
-            } else {
-                lookup.after[n] = std::mem::replace(&mut lookup.first[at], n as u32);
-            }
-            if statement.is_short_of_memory(|| lookup.table.kept_bytes()) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(lookup))
     }
-}
-
-impl RowsByKey for Lookup {
-    fn first(&self, key: &[u8]) -> Option<usize> {
-        self.table.find(key).and_then(|at| self.first.get(at)).map(|row| *row as usize)
-    }
-
-    fn after(&self, n: usize) -> Option<usize> {
-        self.after.get(n).filter(|row| **row != NO_ROW).map(|row| *row as usize)
-    }
+    Ok(Some(chains))
 }
 
 /// The key of the rows that are equal to what the row in the frame has; false: none is.

@@ -38,45 +38,49 @@ impl Segment {
     }
 }
 
-/// Makes the tables of the joins that rows of `input` go through, for all threads that read it. False: they have no room, or cannot be made, and
-/// one thread alone should read the input.
-pub fn make_tables(input: &Node, frame: &mut Frame<'_>) -> Result<bool> {
+/// The hash joins that rows of `input` go through.
+fn joins<'p>(input: &'p Node, f: &mut dyn FnMut(&'p Node)) {
     match input {
-        Node::Filter { input, .. } | Node::Aggregate { input, .. } | Node::NestedLoop { outer: input, .. } => {
-            make_tables(input, frame)
+        Node::Filter { input, .. } | Node::Aggregate { input, .. } | Node::NestedLoop { outer: input, .. } => joins(input, f),
+        Node::HashJoin { probe, .. } => {
+            f(input);
+            joins(probe, f);
         }
-        Node::HashJoin { kind, probe, build, .. } => {
-            let wanted = *kind == JoinKind::Inner || has_rows(probe) || rows(build) <= rows(probe);
-            if wanted && is_independent(build) && frame.statement.join_table(build).is_none() {
-                let made = make_table(input, frame);
-                frame.statement.interrupt.check()?;
-                let Ok(Some(table)) = made else { return Ok(false) };
-                frame.statement.share_join_table(build, table);
-            }
-            make_tables(probe, frame)
-        }
-        _ => Ok(true),
+        _ => {}
     }
+}
+
+/// Makes the tables of these joins, for all threads that read the input. False: they have no room, or cannot be made, and one thread alone should
+/// read it.
+pub fn make_tables(input: &Node, frame: &mut Frame<'_>) -> Result<bool> {
+    let mut found = Vec::new();
+    joins(input, &mut |join| found.push(join));
+    for join in found {
+        let Node::HashJoin { kind, probe, build, .. } = join else { continue };
+        let wanted = *kind == JoinKind::Inner || has_rows(probe) || rows(build) <= rows(probe);
+        if wanted && is_independent(build) {
+            let made = make_table(join, frame);
+            frame.statement.interrupt.check()?;
+            let Ok(Some(table)) = made else { return Ok(false) };
+            frame.statement.share_join_table(build, table);
+        }
+    }
+    Ok(true)
+}
+
+/// Threads have ended: nobody uses the tables any more.
+pub fn drop_tables(input: &Node, frame: &Frame<'_>) {
+    joins(input, &mut |join| {
+        if let Node::HashJoin { build, .. } = join {
+            drop(frame.statement.join_table(build));
+        }
+    });
 }
 
 /// The probe side has rows, if its table has any. Of another one a join that is not an inner one asks first, before it reads a build side that may be
 /// large: each thread then makes a table when it has a row.
 fn has_rows(probe: &Node) -> bool {
     matches!(probe, Node::Scan(scan) if scan.filter.is_empty() && matches!(scan.path, AccessPath::Full { .. }))
-}
-
-/// Threads have ended: nobody uses the tables any more.
-pub fn drop_tables(input: &Node, frame: &Frame<'_>) {
-    match input {
-        Node::Filter { input, .. } | Node::Aggregate { input, .. } | Node::NestedLoop { outer: input, .. } => {
-            drop_tables(input, frame);
-        }
-        Node::HashJoin { probe, build, .. } => {
-            frame.statement.drop_join_table(build);
-            drop_tables(probe, frame);
-        }
-        _ => {}
-    }
 }
 
 fn join_of<'p>(node: &'p Node, statement: &Execution<'_>) -> Result<HashJoin<'p>> {
