@@ -71,6 +71,13 @@ impl Rows {
         self.kept.clear();
     }
 
+    /// Forgets the rows behind the first `rows`, which kept `kept_bytes`.
+    pub fn truncate(&mut self, rows: usize, kept_bytes: usize) {
+        self.values.truncate(rows * self.width);
+        self.count = rows;
+        self.kept.shrink(kept_bytes);
+    }
+
     fn count_row(&mut self, heap: usize, statement: &Execution<'_>) -> Result<()> {
         self.count += 1;
         self.kept.add(heap + self.width * size_of::<Value>(), statement)

@@ -5,7 +5,7 @@ use crate::layers::{self, Layers};
 use crate::server::Server;
 
 /// Rows of several times the memory of a statement, which go to disk, and what comes out (MySQL 9.7 answers the same).
-const ON_DISK: [(&str, &[&str]); 21] = [
+const ON_DISK: [(&str, &[&str]); 25] = [
     ("SELECT CONCAT(a.n, '-', b.n) g, COUNT(*) FROM r a, r b GROUP BY g ORDER BY g LIMIT 1", &["1-1", "1"]),
     (
         "SELECT COUNT(*), SUM(c), SUM(s), MAX(m), SUM(k = 2) FROM (SELECT a.n * 1000 + b.n g, COUNT(*) c, SUM(b.n) s, MAX(a.n) m, \
@@ -16,6 +16,24 @@ const ON_DISK: [(&str, &[&str]); 21] = [
         "SELECT COUNT(*), SUM(LENGTH(l)), MIN(l), MAX(l) FROM (SELECT a.n g, b.n h, GROUP_CONCAT(two.n ORDER BY two.n DESC) l \
          FROM (SELECT 1 n UNION ALL SELECT 2) two, r a, r b WHERE a.n <= 200 GROUP BY g, h) d",
         &["200000", "600000", "2,1", "2,1"],
+    ),
+    // Groups that grow after there was no room for more of them.
+    (
+        "SELECT COUNT(*), SUM(LENGTH(l)) FROM (SELECT (a.n * 1000 + b.n) % 20000 g, GROUP_CONCAT(REPEAT('x', 9)) l \
+         FROM r a, r b GROUP BY g) d",
+        &["20000", "9980000"],
+    ),
+    (
+        "SELECT COUNT(*), SUM(JSON_LENGTH(l)) FROM (SELECT (a.n * 1000 + b.n) % 20000 g, JSON_ARRAYAGG(b.n) l FROM r a, r b GROUP BY g) d",
+        &["20000", "1000000"],
+    ),
+    (
+        "SELECT COUNT(*), SUM(k) FROM (SELECT b.n % 100 g, COUNT(DISTINCT a.n, b.n) k FROM r a, r b GROUP BY g) d",
+        &["100", "1000000"],
+    ),
+    (
+        "SELECT COUNT(*), SUM(c), SUM(g) FROM (SELECT a.n, b.n m, COUNT(*) c, GROUPING(b.n) g FROM r a, r b GROUP BY a.n, b.n WITH ROLLUP) d",
+        &["1001001", "3000000", "1001"],
     ),
     (
         "SELECT COUNT(*), SUM(x), SUM(y), SUM(LENGTH(z)) FROM (SELECT DISTINCT a.n x, b.n y, REPEAT('x', 100) z FROM r a, r b) d",
@@ -109,6 +127,11 @@ fn no_statement_takes_all_memory() {
     for (sql, expected) in ON_DISK {
         assert_eq!(client.query(&format!("{ROWS} {sql}")).rows(), [expected], "{sql}");
     }
+    // Of rows in order no more are kept than the longest text can have.
+    let cut = "SELECT LENGTH(l), LEFT(l, 11) FROM (SELECT GROUP_CONCAT(a.n, '-', b.n ORDER BY b.n, a.n) l FROM r a, r b) d";
+    ok(&mut client, "SET group_concat_max_len = 1024");
+    assert_eq!(client.query(&format!("{ROWS} {cut}")).rows(), [["1024", "1-1,2-1,3-1"]]);
+    ok(&mut client, "SET group_concat_max_len = 18446744073709551615");
     let distinct = client.query(&format!("{ROWS} SELECT DISTINCT a.n, b.n FROM r b, r a WHERE a.n <= 200 ORDER BY a.n, b.n"));
     let pairs = (1..=200).flat_map(|a| (1..=1000).map(move |b| [a.to_string(), b.to_string()]));
     assert!(distinct.rows().iter().eq(pairs.collect::<Vec<_>>().iter()), "DISTINCT on disk");

@@ -2,7 +2,7 @@
 //!
 //! Without ORDER BY the text grows row by row; with it the rows wait with their keys until the group ends, and those of DISTINCT wait to be
 //! put in the order of their values. Of rows whose keys are equal the last comes first, as in MySQL. What is beyond `group_concat_max_len`
-//! is cut at a character, with warning 1260 when the group ends.
+//! is cut at a character, with warning 1260 when the group ends. Of the rows that wait only as many are kept as may come before the cut.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,16 @@ pub struct Concat {
     cut: bool,
     /// Rows of an ordered or DISTINCT one: sort key, text.
     waiting: Vec<(Vec<u8>, Box<[u8]>)>,
+    /// Bytes of the texts that wait and of the separators between them.
+    waiting_bytes: usize,
+    /// With so many the rows behind the cut go.
+    waiting_bytes_max: usize,
+    /// Bytes that have been counted as kept, and of which the rows are gone.
+    spare: usize,
 }
+
+/// Rows behind the cut are looked for when twice as many bytes as can be in the text wait, and this many.
+const WAITING_BYTES_MIN: usize = 4096;
 
 pub fn length_max(env: &dyn Env) -> usize {
     env.run_settings().group_concat_bytes_max
@@ -55,16 +64,47 @@ impl Concat {
         } else {
             key::encode_sort(&of.order_by, cx, &mut sort_key)?;
         }
-        let bytes = text.len() + sort_key.len() + size_of::<(Vec<u8>, Box<[u8]>)>();
-        self.waiting.push((sort_key, text.into_boxed_slice()));
-        Ok(bytes)
+        let row = (sort_key, text.into_boxed_slice());
+        let bytes = bytes_of(&row);
+        self.waiting_bytes += row.1.len() + separator(of).len();
+        self.waiting.push(row);
+        self.waiting_bytes_max = self.waiting_bytes_max.max(length_max.saturating_mul(2).saturating_add(WAITING_BYTES_MIN));
+        if self.waiting_bytes > self.waiting_bytes_max {
+            self.drop_cut(of, length_max);
+        }
+        let spare = self.spare.min(bytes);
+        self.spare -= spare;
+        Ok(bytes - spare)
+    }
+
+    /// Forgets rows that come so late that they are cut in any case.
+    fn drop_cut(&mut self, of: &Aggregate, length_max: usize) {
+        self.put_in_order();
+        let separator = separator(of).len();
+        let mut length = 0;
+        // A row that is longer than what is left makes the cut.
+        let kept = self.waiting.iter().take_while(|row| {
+            let before = length;
+            length += row.1.len() + separator;
+            before <= length_max
+        });
+        let kept = kept.count();
+        self.spare += self.waiting.iter().skip(kept).map(bytes_of).sum::<usize>();
+        self.waiting.truncate(kept);
+        self.waiting_bytes = self.waiting.iter().map(|row| row.1.len() + separator).sum();
+        self.waiting_bytes_max = self.waiting_bytes.saturating_mul(2);
+        self.waiting.reverse();
+    }
+
+    /// Rows that came later are before those with an equal key.
+    fn put_in_order(&mut self) {
+        self.waiting.reverse();
+        self.waiting.sort_by(|a, b| a.0.cmp(&b.0));
     }
 
     fn append(&mut self, of: &Aggregate, length_max: usize, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.rows > 0
-            && let Some(Value::Bytes(separator)) = &of.separator
-        {
-            self.text.extend_from_slice(separator);
+        if self.rows > 0 {
+            self.text.extend_from_slice(separator(of));
         }
         self.rows += 1;
         write(&mut self.text);
@@ -84,10 +124,8 @@ impl Concat {
 
     /// Puts the waiting rows in order, before `finish`. Returns the rows whose text it has, and whether something was cut.
     pub fn settle(&mut self, of: &Aggregate, length_max: usize) -> (u64, bool) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.reverse();
-        waiting.sort_by(|a, b| a.0.cmp(&b.0));
-        for (_, row) in &waiting {
+        self.put_in_order();
+        for (_, row) in &std::mem::take(&mut self.waiting) {
             if !self.cut {
                 self.append(of, length_max, |text| text.extend_from_slice(row));
             }
@@ -98,4 +136,16 @@ impl Concat {
     pub fn finish(&self) -> Value {
         if self.rows == 0 { Value::Null } else { Value::bytes(&self.text) }
     }
+}
+
+fn separator(of: &Aggregate) -> &[u8] {
+    match &of.separator {
+        Some(Value::Bytes(separator)) => separator,
+        _ => &[],
+    }
+}
+
+/// What is kept of a row that waits.
+fn bytes_of(row: &(Vec<u8>, Box<[u8]>)) -> usize {
+    row.0.len() + row.1.len() + size_of::<(Vec<u8>, Box<[u8]>)>()
 }

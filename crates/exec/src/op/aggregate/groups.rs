@@ -54,8 +54,12 @@ pub struct Groups<'p> {
     inputs: Vec<Input>,
     /// For each DISTINCT function: group numbers with the arguments seen.
     pub(super) seen: Vec<Option<KeyTable>>,
+    /// For each DISTINCT function what was in `seen` when rows of all groups began to go to disk.
+    pub(super) seen_before: Vec<Option<KeyTable>>,
     /// For each DISTINCT function whose `seen` may not grow: rows with arguments that are not in it.
     unseen: Vec<Option<Overflow>>,
+    /// A group's rows come one after the other, so that `unseen` is of one group.
+    one_by_one: bool,
     /// In a part of a scan: where each group's first row was.
     pub(super) origins: Vec<Origin>,
     key: Vec<u8>,
@@ -66,6 +70,15 @@ pub struct Groups<'p> {
     /// With GROUP_CONCAT, how many keys each group has.
     levels: Vec<usize>,
     pub(super) kept: Kept,
+}
+
+/// The groups that were there at some time, and what they kept.
+#[derive(Default)]
+pub struct Mark {
+    groups: usize,
+    keys_bytes: usize,
+    first_rows_bytes: usize,
+    bytes: usize,
 }
 
 /// What an aggregate function takes of a row.
@@ -103,7 +116,9 @@ impl<'p> Groups<'p> {
             first_rows: Rows::new(spec.saved.len()),
             inputs: spec.aggregates.iter().map(Input::of).collect(),
             seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
+            seen_before: Vec::new(),
             unseen: spec.aggregates.iter().map(|_| None).collect(),
+            one_by_one: false,
             origins: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
@@ -118,8 +133,10 @@ impl<'p> Groups<'p> {
         self.keys.len()
     }
 
-    pub fn open(&mut self, statement: &Execution<'_>) {
+    /// `one_by_one`: a group has all its rows before the next one has its first.
+    pub fn open(&mut self, one_by_one: bool, statement: &Execution<'_>) {
         self.clear();
+        self.one_by_one = one_by_one;
         if self.spec.aggregates.iter().any(|a| a.kind == AggregateKind::GroupConcat) {
             self.concat_max = concat::length_max(statement);
             self.concat_rows = vec![0; (self.spec.keys.len() + 1) * self.spec.aggregates.len()];
@@ -133,8 +150,34 @@ impl<'p> Groups<'p> {
         self.keys.clear();
         self.first_rows.clear();
         self.seen.iter_mut().flatten().for_each(KeyTable::clear);
+        self.seen_before.clear();
         self.unseen.fill_with(|| None);
         self.kept.clear();
+    }
+
+    /// From here on the groups' rows come one group after the other; those that are there have had some of theirs.
+    pub fn go_on_one_by_one(&mut self) -> Mark {
+        self.one_by_one = true;
+        let fresh = self.seen.iter().map(|seen| seen.is_some().then(KeyTable::new)).collect();
+        self.seen_before = std::mem::replace(&mut self.seen, fresh);
+        Mark {
+            groups: self.len(),
+            keys_bytes: self.keys.kept_bytes(),
+            first_rows_bytes: self.first_rows.kept_bytes(),
+            bytes: self.kept.bytes(),
+        }
+    }
+
+    /// Forgets `group`, which has been given, and what came since the mark.
+    pub fn forget(&mut self, group: usize, mark: &Mark) {
+        let count = self.spec.aggregates.len();
+        self.states.iter_mut().skip(group * count).take(count).for_each(|state| *state = State::Count(0));
+        self.states.truncate(mark.groups * count);
+        self.levels.truncate(mark.groups);
+        self.keys.truncate(mark.groups, mark.keys_bytes);
+        self.first_rows.truncate(mark.groups, mark.first_rows_bytes);
+        self.seen.iter_mut().flatten().for_each(KeyTable::clear);
+        self.kept.shrink(mark.bytes);
     }
 
     /// A new group with the row in the slots, which has yet to be added. Keys from `levels` on are NULL (ROLLUP).
@@ -219,6 +262,11 @@ impl<'p> Groups<'p> {
                 for (value, arg) in args.iter().zip(&of.args) {
                     key::encode(value, &arg.ty, cx.env, &mut self.key)?;
                 }
+                if let Some(Some(before)) = self.seen_before.get(n)
+                    && before.find(&self.key).is_some()
+                {
+                    continue;
+                }
                 if let Some(Some(unseen)) = self.unseen.get_mut(n) {
                     if seen.find(&self.key).is_none() {
                         unseen.add(&self.key, frame)?;
@@ -228,7 +276,8 @@ impl<'p> Groups<'p> {
                 if !seen.insert(&self.key, frame.statement)?.1 {
                     continue;
                 }
-                if frame.statement.is_short_of_memory(|| seen.kept_bytes())
+                if self.one_by_one
+                    && frame.statement.is_short_of_memory(|| seen.kept_bytes())
                     && let Some(unseen) = self.unseen.get_mut(n)
                 {
                     *unseen = Some(Overflow::new(slots_of(of), frame.statement)?);

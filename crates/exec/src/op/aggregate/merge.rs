@@ -88,7 +88,7 @@ impl Groups<'_> {
     }
 
     pub fn kept_bytes_in_all(&self) -> usize {
-        let seen: usize = self.seen.iter().flatten().map(KeyTable::kept_bytes).sum();
+        let seen: usize = self.seen.iter().chain(&self.seen_before).flatten().map(KeyTable::kept_bytes).sum();
         self.kept.bytes() + self.keys.kept_bytes() + self.first_rows.kept_bytes() + seen
     }
 

@@ -4,7 +4,8 @@
 //! counts for the groups of every shorter list of keys, and the groups come sorted, each total after its
 //! parts: its key has a byte above all markers where the parts' keys go on; the grand total is also there for no rows. `StreamAggregate` has input in the
 //! order of the keys and keeps one group. Without GROUP BY there is one group, also of no rows.
-//! When memory ends, rows of groups that are not there yet go to disk, and come back sorted by their keys (`overflow`).
+//! When memory ends, rows of groups that are not there yet go to disk (`overflow`), and those of all groups if what the functions keep of
+//! groups that are there grows on. They come back sorted by their keys, and meet what is in memory in this order.
 //! A big input is counted in parts on several threads (`parallel`), which `merge` puts together.
 
 pub mod concat;
@@ -17,8 +18,8 @@ use vaquita_plan::node::{Aggregate, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
-use groups::Groups;
 pub use groups::Spec;
+use groups::{Groups, Mark};
 use merge::Partial;
 
 use super::key::{self, AFTER_ALL};
@@ -38,11 +39,25 @@ pub struct HashAggregate<'p> {
     /// The groups' order, if it is not that of their numbers.
     order: Vec<usize>,
     at: usize,
-    /// Rows of further groups, once there may be no more in memory.
-    overflow: Option<Overflow>,
+    /// Where rows go, once there may be no more groups in memory.
+    spilled: Option<Spilled>,
+    /// A group's key, with ROLLUP and behind it the number of its keys that are not NULL for that.
     key: Vec<u8>,
     pulse: Pulse,
 }
+
+struct Spilled {
+    rows: Overflow,
+    /// With more bytes than this in memory, rows of all groups go to disk.
+    kept_bytes_max: usize,
+    of_all: bool,
+    /// While groups are given: the one that is, and what there was before.
+    given: Option<usize>,
+    mark: Mark,
+}
+
+/// Groups that are in memory may grow by this part of what they take before their rows go to disk.
+const GROWTH_SHARE: usize = 4;
 
 pub fn build_aggregate<'p>(
     input: &'p Node,
@@ -84,7 +99,7 @@ impl<'p> HashAggregate<'p> {
             in_parts: false,
             order: Vec::new(),
             at: 0,
-            overflow: None,
+            spilled: None,
             key: Vec::new(),
             pulse: Pulse::default(),
         }
@@ -95,7 +110,7 @@ impl<'p> HashAggregate<'p> {
         let (spec, node) = (self.groups.spec, self.node);
         let partial = |frame: &mut Frame<'_>| {
             let mut part = HashAggregate::new(spec, node, Builder::of(frame.statement).build(node));
-            part.groups.open(frame.statement);
+            part.groups.open(spec.keys.is_empty(), frame.statement);
             part.input.open(frame)?;
             part.fill(frame)?;
             Ok(Partial { groups: part.groups, table: part.table })
@@ -116,12 +131,21 @@ impl<'p> HashAggregate<'p> {
     }
 
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        if self.groups.spec.keys.is_empty() {
-            self.fill_one(frame)?
-        } else {
-            self.fill_groups(frame)?
+        match (self.groups.spec.keys.is_empty(), self.rollup) {
+            (true, _) => self.fill_one(frame)?,
+            (false, true) => self.fill_rollup(frame)?,
+            (false, false) => self.fill_groups(frame)?,
         }
-        self.groups.settle(frame)
+        self.groups.settle(frame)?;
+        if let Some(spilled) = &mut self.spilled {
+            spilled.rows.sort()?;
+            spilled.mark = self.groups.go_on_one_by_one();
+        }
+        if self.rollup || self.spilled.is_some() {
+            self.order = (0..self.groups.len()).collect();
+            self.order.sort_unstable_by(|a, b| self.table.key(*a).cmp(self.table.key(*b)));
+        }
+        Ok(())
     }
 
     /// One group of all rows.
@@ -151,50 +175,9 @@ impl<'p> HashAggregate<'p> {
             self.pulse.beat(frame)?;
             self.key.clear();
             key::encode_all(keys.iter().map(|(e, _)| e), &frame.cx(), &mut self.key)?;
-            if let Some(overflow) = &mut self.overflow {
-                match self.table.find(&self.key) {
-                    Some(group) => self.groups.add(group, frame)?,
-                    None => overflow.add(&self.key, frame)?,
-                }
-                continue;
-            }
             self.add_to(keys.len(), frame)?;
-            if frame.statement.is_short_of_memory(|| self.groups.kept_bytes_in_all() + self.table.kept_bytes()) {
-                self.overflow = Some(Overflow::new(self.groups.spec.slots(), frame.statement)?);
-            }
         }
-        self.overflow.as_mut().map_or(Ok(()), |overflow| overflow.sort())
-    }
-
-    /// The next of the groups whose rows went to disk.
-    fn next_sorted(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(overflow) = &mut self.overflow else { return Ok(false) };
-        let Some(key) = overflow.key() else { return Ok(false) };
-        self.table.clear();
-        self.groups.clear();
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        overflow.restore(frame)?;
-        self.groups.push(frame, self.groups.spec.keys.len())?;
-        while overflow.key() == Some(&self.key) {
-            self.pulse.beat(frame)?;
-            overflow.restore(frame)?;
-            self.groups.add(0, frame)?;
-            overflow.advance()?;
-        }
-        self.groups.settle(frame)?;
-        self.groups.give_saved(0, frame);
-        self.groups.give_results(0, frame)?;
-        Ok(true)
-    }
-
-    /// Adds the row to the group of `self.key`.
-    fn add_to(&mut self, levels: usize, frame: &mut Frame<'_>) -> Result<()> {
-        let (group, new) = self.table.insert(&self.key, frame.statement)?;
-        if new {
-            self.groups.push(frame, levels)?;
-        }
-        self.groups.add(group, frame)
+        Ok(())
     }
 
     fn fill_rollup(&mut self, frame: &mut Frame<'_>) -> Result<()> {
@@ -213,35 +196,96 @@ impl<'p> HashAggregate<'p> {
                 self.key.clear();
                 self.key.extend_from_slice(&whole[..end]);
                 self.key.push(AFTER_ALL);
+                self.key.extend_from_slice(&(level as u16).to_be_bytes());
                 self.add_to(level, frame)?;
             }
             self.key.clone_from(&whole);
+            self.key.extend_from_slice(&(keys.len() as u16).to_be_bytes());
             self.add_to(keys.len(), frame)?;
         }
         if self.groups.len() == 0 {
             self.groups.push_empty(frame)?;
         }
-        self.groups.settle(frame)?;
-        self.order = (0..self.groups.len()).collect();
-        self.order.sort_unstable_by(|a, b| self.table.key(*a).cmp(self.table.key(*b)));
         Ok(())
+    }
+
+    /// Adds the row to the group of `self.key`.
+    fn add_to(&mut self, levels: usize, frame: &mut Frame<'_>) -> Result<()> {
+        if let Some(spilled) = &mut self.spilled {
+            let group = if spilled.of_all { None } else { self.table.find(&self.key) };
+            let Some(group) = group else { return spilled.rows.add(&self.key, frame) };
+            self.groups.add(group, frame)?;
+            spilled.of_all = self.groups.kept_bytes_in_all() > spilled.kept_bytes_max;
+            return Ok(());
+        }
+        let (group, new) = self.table.insert(&self.key, frame.statement)?;
+        if new {
+            self.groups.push(frame, levels)?;
+        }
+        self.groups.add(group, frame)?;
+        if frame.statement.is_short_of_memory(|| self.groups.kept_bytes_in_all() + self.table.kept_bytes()) {
+            let kept_bytes = self.groups.kept_bytes_in_all();
+            self.spilled = Some(Spilled {
+                rows: Overflow::new(self.groups.spec.slots(), frame.statement)?,
+                kept_bytes_max: kept_bytes + kept_bytes / GROWTH_SHARE,
+                of_all: false,
+                given: None,
+                mark: Mark::default(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The next group in the order of the keys: one in memory, one whose rows are on disk, or one that is both.
+    fn next_by_key(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(spilled) = &mut self.spilled else { return Ok(false) };
+        if let Some(group) = spilled.given.take() {
+            self.groups.forget(group, &spilled.mark);
+        }
+        let in_memory = self.order.get(self.at).map(|&group| (self.table.key(group), group));
+        self.key.clear();
+        let group = match (in_memory, spilled.rows.key()) {
+            (Some((key, group)), on_disk) if on_disk.is_none_or(|other| key <= other) => {
+                self.key.extend_from_slice(key);
+                self.at += 1;
+                group
+            }
+            (_, Some(key)) => {
+                self.key.extend_from_slice(key);
+                spilled.rows.restore(frame)?;
+                let levels = match self.key.last_chunk() {
+                    Some(levels) if self.rollup => u16::from_be_bytes(*levels).into(),
+                    _ => self.groups.spec.keys.len(),
+                };
+                self.groups.push(frame, levels)?;
+                self.groups.len() - 1
+            }
+            _ => return Ok(false),
+        };
+        spilled.given = Some(group);
+        while spilled.rows.key() == Some(&self.key) {
+            self.pulse.beat(frame)?;
+            spilled.rows.restore(frame)?;
+            self.groups.add(group, frame)?;
+            spilled.rows.advance()?;
+        }
+        self.groups.settle(frame)?;
+        self.groups.give_saved(group, frame);
+        self.groups.give_results(group, frame)?;
+        Ok(true)
     }
 }
 
 impl Operator for HashAggregate<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.groups.open(frame.statement);
+        self.groups.open(self.groups.spec.keys.is_empty(), frame.statement);
         self.table.clear();
         self.order.clear();
-        self.overflow = None;
+        self.spilled = None;
         self.at = 0;
         if !(self.in_parts && self.fill_in_parts(frame)?) {
             self.input.open(frame)?;
-            if self.rollup {
-                self.fill_rollup(frame)?;
-            } else {
-                self.fill(frame)?;
-            }
+            self.fill(frame)?;
         }
         if self.groups.len() == 0 && self.groups.spec.keys.is_empty() {
             self.groups.push_empty(frame)?;
@@ -250,8 +294,11 @@ impl Operator for HashAggregate<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.spilled.is_some() {
+            return self.next_by_key(frame);
+        }
         if self.at >= self.groups.len() {
-            return self.next_sorted(frame);
+            return Ok(false);
         }
         let group = self.order.get(self.at).copied().unwrap_or(self.at);
         self.at += 1;
@@ -284,7 +331,7 @@ impl Operator for StreamAggregate<'_> {
     }
 
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.groups.open(frame.statement);
+        self.groups.open(true, frame.statement);
         self.waiting = false;
         self.given = false;
         self.ended = false;
