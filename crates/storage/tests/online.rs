@@ -300,6 +300,57 @@ fn a_unique_index_is_built_or_fails_as_a_whole() {
     assert_reclaimed(&server);
 }
 
+/// Each client swaps the values of two of its own rows in a transaction, so that no value is ever there twice.
+#[test]
+fn values_that_move_while_entries_are_sorted_are_no_duplicates() {
+    const ROWS: i64 = 8_000;
+    let mut options = EngineOptions { write_set_bytes: 16 << 10, ..EngineOptions::default() };
+    // Several rounds beside writers.
+    options.tuning.build_batch_rows = 64;
+    let server = with_rows_in(common::open_with(tempfile::tempdir().unwrap(), options), ROWS);
+    let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
+    let swap = |client: i64, random: u64| {
+        let mut txn = begin(&server, Isolation::ReadCommitted);
+        let table = open(&server, &mut txn);
+        let per_client = ROWS / CLIENTS as i64;
+        let ids =
+            [random % per_client as u64, (random >> 32) % per_client as u64].map(|n| (n as i64 * CLIENTS as i64 + client) * 2);
+        if ids[0] == ids[1] {
+            return txn.rollback();
+        }
+        let [(_, first), (_, second)] = ids.map(|id| locked(&table, &mut txn, id).unwrap().unwrap());
+        for (id, v) in [(ids[0], Value::Null), (ids[1], first[1].clone()), (ids[0], second[1].clone())] {
+            let (key, old) = locked(&table, &mut txn, id).unwrap().unwrap();
+            let new = vec![old[0].clone(), v, old[2].clone()];
+            let written = table.update(&mut txn, &key, &old, &new, POLICY, &mut Buffers::default()).unwrap();
+            assert_eq!(written, Written::Done);
+        }
+        txn.commit_wait().unwrap();
+        commits.fetch_add(1, Ordering::Relaxed);
+    };
+    thread::scope(|scope| {
+        for client in 0..CLIENTS as i64 {
+            let (swap, stop) = (&swap, &stop);
+            scope.spawn(move || {
+                let mut random = client as u64 + 1;
+                while !stop.load(Ordering::Relaxed) {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    swap(client, random >> 3);
+                }
+            });
+        }
+        let _stop = Stop(&stop);
+        for _ in 0..12 {
+            let before = commits.load(Ordering::Relaxed);
+            add_index(&server, "unique u: v", &context()).unwrap();
+            assert!(commits.load(Ordering::Relaxed) > before, "nobody wrote while the index was built");
+            assert_eq!(assert_sound(&server), ROWS as u64);
+            drop_indexes(&server);
+        }
+    });
+    assert_reclaimed(&server);
+}
+
 /// Begins to add the index while a transaction keeps the row locked, so that the build stands there.
 fn while_building<T>(server: &Server, index: &str, row: i64, work: impl FnOnce() -> T) -> (Result<Arc<Table>>, T) {
     let context = context();

@@ -9,9 +9,9 @@
 //! `UPDATE … SET v = 6` deletes the entry (5, 1), which is not there, and writes (6, 1). The ALTER waits for the row, reads
 //! v = 6 and writes (6, 1) once more.
 //!
-//! Where no index is unique and rows are many, the ALTER does not go through them one by one (`sorted`): it sorts the entries of a
-//! snapshot into files. Until these are part of the data, writers *note* the keys of their rows instead of keeping entries, and afterwards the
-//! ALTER goes through the noted rows.
+//! Where rows are many, the ALTER does not go through them one by one (`sorted`): it sorts the entries of a snapshot into files. Until these are
+//! part of the data, writers *note* the keys of their rows instead of keeping entries, and afterwards the ALTER goes through the noted rows.
+//! With an index that is unique they note until nobody may write any more.
 //!
 //! * BUILD-1: entries of a row are written under a lock of the row, and those of a unique index under a lock of the
 //!   entry's key as well; what is written is made of the row's latest version. So any order of writers ends alike.
@@ -142,9 +142,13 @@ impl Building {
         Ok(key)
     }
 
-    /// From here on writers note rows, if no index that is built is unique. Nobody has written yet.
+    pub fn has_unique(&self) -> bool {
+        self.indexes().any(|(_, index)| index.is_unique())
+    }
+
+    /// From here on writers note rows. Nobody has written yet.
     pub fn note_rows(&self) {
-        if self.indexes().all(|(_, index)| !index.is_unique()) {
+        if self.indexes().all(|(_, index)| !index.is_multi_valued()) {
             *self.noted.lock() = Some(Noted::default());
             self.notes.store(true, Ordering::Release);
         }
@@ -157,6 +161,11 @@ impl Building {
     /// Whether writers have noted too much.
     pub fn has_too_many_notes(&self) -> bool {
         self.noted.lock().as_ref().is_some_and(Noted::is_too_much)
+    }
+
+    /// The rows noted so far; writers go on noting.
+    pub fn swap_notes(&self) -> HashSet<Box<[u8]>> {
+        self.noted.lock().as_mut().map(std::mem::take).unwrap_or_default().keys
     }
 
     /// The rows noted; from here on writers keep entries.
@@ -187,18 +196,35 @@ impl Building {
         self.sources.is_empty().then_some(columns)
     }
 
-    /// Calls `f` with the row's entries in the indexes that are built, none of which is unique.
+    /// Calls `f` with the row's entries in the indexes that are built, each with the position of its index and whether its key alone is unique.
     pub fn each_entry(
         &self,
         row: &[Value],
         row_id: u64,
         b: &mut EntryBuffers,
-        mut f: impl FnMut(&[u8], &[u8]) -> Result<()>,
+        mut f: impl FnMut((usize, bool), &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let row = self.row(row);
         let buffers = &mut (&mut b.key, &mut b.value);
-        self.indexes()
-            .try_for_each(|(_, index)| index.each_entry(&row, row_id, (buffers.0, buffers.1), |key, value, _| f(key, value)))
+        self.indexes().try_for_each(|(n, index)| {
+            index.each_entry(&row, row_id, (buffers.0, buffers.1), |key, value, unique| f((n, unique), key, value))
+        })
+    }
+
+    /// Error 1062 for a row (of the old columns) with an entry of a unique index that another row has.
+    pub fn duplicate_error(&self, index: usize, row: &[Value]) -> Error {
+        self.target.duplicate_error(&Duplicate { index, clustered_key: Vec::new() }, &self.row(row))
+    }
+
+    /// The index that an entry is of, and the clustered key of its row.
+    pub fn points_to(&self, entry: Entry<'_>) -> Result<Option<(usize, Vec<u8>)>> {
+        let of = self.indexes().find(|(_, index)| index.all().contains(entry.key));
+        of.map(|(n, index)| {
+            let mut key = Vec::new();
+            index.clustered_key(entry, &mut key)?;
+            Ok((n, key))
+        })
+        .transpose()
     }
 
     /// The first error stays.

@@ -3,7 +3,7 @@
 //! 1. Under a short S lock, which waits for transactions that wrote the table and lets readers be, `publish` puts a
 //!    handle into the cache that carries the indexes as `Building` (`building`). It has the old definition,
 //!    so plans stay good; nothing durable changes, and the index ids are on the drop list (CAT-2).
-//! 2. Indexes that are not unique are built of sorted files (`super::sorted`) where rows are many. Otherwise `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
+//! 2. Where rows are many, indexes are built of sorted files (`super::sorted`). Otherwise `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
 //!    entries are written; the commit of the batch gives the locks back. It waits for a lock only while it holds nothing:
 //!    if a row is locked, what the batch has is committed first. So it makes no deadlock, is the victim of none, and makes a writer wait for
 //!    no longer than a batch.
@@ -36,6 +36,9 @@ const BATCH_ROWS_MAX: usize = 1024;
 /// Bytes of rows of one batch, where rows are long.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Waits until nobody writes the table, and sees to it that nobody does later.
+pub(super) type KeepOut<'k> = &'k mut dyn FnMut() -> Result<()>;
+
 /// Index ids on the drop list that transactions may still write.
 #[derive(Debug)]
 pub(super) struct Deferred {
@@ -62,10 +65,13 @@ impl Catalog {
         let handle = self.publish(old, Some(building))?;
         statement.txn.rollback();
         kill_point("alter.published");
-        let filled = self.backfill(&handle, context).and_then(|()| {
+        let mut keep_out = || {
             context.progress.enter(Stage::WaitingToCommit);
-            statement.lock_table(old.def.id, LockMode::X, context)?;
+            statement.lock_table(old.def.id, LockMode::X, context)
+        };
+        let filled = self.backfill(&handle, context, Some(&mut keep_out)).and_then(|()| {
             // Nobody writes any more.
+            keep_out()?;
             handle.building().map_or(Ok(()), Building::check)
         });
         match filled {
@@ -89,13 +95,14 @@ impl Catalog {
         self.store.options().tuning.build_batch_rows.clamp(1, BATCH_ROWS_MAX)
     }
 
-    pub(super) fn backfill(&self, handle: &Table, context: &DdlContext) -> Result<()> {
+    /// `keep_out` sees to it that nobody writes any more; an index that is unique may need that in the end.
+    pub(super) fn backfill(&self, handle: &Table, context: &DdlContext, keep_out: Option<KeepOut<'_>>) -> Result<()> {
         let Some(building) = handle.building() else { return Ok(()) };
         let rows = self.transaction().row_count(handle.def.id)?;
         context.progress.start_rows(Stage::ReadingRows, rows);
         let rows_max = self.batch_rows();
         let range = handle.codec.clustered().all();
-        if building.notes_rows() && self.build_sorted(handle, building, context)? {
+        if building.notes_rows() && self.build_sorted(handle, building, context, keep_out)? {
             kill_point("alter.backfilled");
             return Ok(());
         }

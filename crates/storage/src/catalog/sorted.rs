@@ -6,12 +6,23 @@
 //! 3. Each noted row is locked, once its writer has ended: what the snapshot's row gave is deleted, what its latest version gives is written.
 //!    These are the batches that `online` has, and so are the rules: it waits for a lock only while it holds nothing.
 //!
-//! An entry of an index that is not unique belongs to one row alone, so that rows may be caught up with one by one. Values of a unique index move
-//! from row to row: those go through the rows as `online` says, as all do when writers note too much.
+//! An entry of an index that is not unique belongs to one row alone, so that rows may be caught up with one by one. Values of a unique index
+//! move from row to row. With one of those (`rounds`) writers go on noting, and noted rows are caught up with in rounds: first all lose the
+//! entries that they have in the files or since an earlier round, then each gets that of its latest version. A row whose key another one has
+//! waits for the next round. The last one comes when nobody may write any more; what is taken then is error 1062.
+//!
+//! Example: in the snapshot row 1 has v = 5. Then row 1 gets v = 6 and row 2 gets v = 5; both are noted. Caught up with one by one, row 2 would
+//! find 5 taken by row 1.
+//!
+//! Rows are gone through as `online` says when writers note too much.
 
+use std::collections::{HashMap, HashSet};
+
+use parking_lot::Mutex;
 use vaquita_types::{Error, Result, Value};
 
 use super::building::{Building, EntryBuffers};
+use super::online::KeepOut;
 use super::table::Table;
 use super::{Catalog, DdlContext};
 use crate::base::helpers::{Helpers, Pace, Queue, cores};
@@ -19,9 +30,10 @@ use crate::base::kill_points::kill_point;
 use crate::commit::records::Records;
 use crate::commit::{CommitRequest, Touched};
 use crate::encoding::KeyRange;
+use crate::encoding::key::Entry;
 use crate::locks::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
-use crate::spill::sorted_run::{Run, RunFile};
+use crate::spill::sorted_run::{Run, RunFile, SameKey};
 use crate::spill::sorter::SortBuffer;
 use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Transaction, Version};
 
@@ -34,7 +46,13 @@ const PIECE_BYTES_MIN: u64 = 1 << 20;
 
 impl Catalog {
     /// Gives the indexes that are built their entries. False: there was too much to catch up with, and nothing was done.
-    pub(super) fn build_sorted(&self, handle: &Table, building: &Building, context: &DdlContext) -> Result<bool> {
+    pub(super) fn build_sorted(
+        &self,
+        handle: &Table,
+        building: &Building,
+        context: &DdlContext,
+        keep_out: Option<KeepOut<'_>>,
+    ) -> Result<bool> {
         let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.store, context.interrupt.clone()));
         let mut build = Build {
             table: handle,
@@ -46,7 +64,14 @@ impl Catalog {
             buffers: EntryBuffers::default(),
         };
         let files = build.sort().and_then(|files| match files {
-            Some(files) => self.add_files(files).map(|()| true),
+            Some(files) => {
+                self.add_files(files)?;
+                if building.has_unique() {
+                    kill_point("alter.sorted-added");
+                    build.rounds(keep_out.ok_or_else(|| Error::internal("a unique index beside writers"))?)?;
+                }
+                Ok(true)
+            }
             None => Ok(false),
         });
         // However it ended, nobody goes through the notes of later writers.
@@ -129,7 +154,7 @@ impl Source<'_> {
                 if buffer.is_full() {
                     runs.push(buffer.write_run(self.file)?);
                 }
-                self.building.each_entry(&row, self.table.row_id(key)?, &mut entry, |key, value| {
+                self.building.each_entry(&row, self.table.row_id(key)?, &mut entry, |_, key, value| {
                     buffer.add(key, value);
                     Ok(())
                 })?;
@@ -171,10 +196,19 @@ impl Build<'_> {
             }
             sorted
         });
+        // Those who merge take their own.
+        drop(helpers);
         let Some(runs) = sorted.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
         kill_point("alter.sorted");
         let runs: Vec<&Run> = runs.iter().flatten().collect();
-        let files = store.sorted_files(&file, &runs, &self.context.interrupt)?;
+        // Of indexes that are not unique no key comes twice.
+        let twice = Mutex::default();
+        let same = if self.building.has_unique() { SameKey::Fails(&twice) } else { SameKey::LastRunCounts };
+        let files = store.sorted_files(&file, &runs, same, &self.context.interrupt);
+        if let Some((key, value)) = twice.into_inner() {
+            return Err(self.taken_in_snapshot(Entry { key: &key, value: &value })?);
+        }
+        let files = files?;
         self.context.interrupt.check()?;
         Ok(if self.building.has_too_many_notes() { None } else { Some(files) })
     }
@@ -184,13 +218,7 @@ impl Build<'_> {
         for keys in keys.chunks(self.batch_rows) {
             for key in keys {
                 self.context.interrupt.check()?;
-                if !self.write.lock_key(key, LockMode::S, LockPolicy::SkipLocked)? {
-                    // Gives all locks back.
-                    self.write.commit_wait()?;
-                    // As `online` waits.
-                    self.write.spare();
-                    self.write.lock_key(key, LockMode::S, LockPolicy::Wait(self.context.wait))?;
-                }
+                self.lock_row(key)?;
                 self.catch_up_row(key)?;
             }
             self.write.commit_wait()?;
@@ -199,33 +227,137 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Of a row that is locked.
-    fn catch_up_row(&mut self, key: &[u8]) -> Result<()> {
-        let mut value = Vec::new();
-        let then = match self.read.get(key, Version::Snapshot, &mut value)? {
-            true => self.entries(key, &value)?,
-            false => Vec::new(),
-        };
-        let now = match self.write.get(key, Version::Latest, &mut value)? {
-            true => self.entries(key, &value)?,
-            false => Vec::new(),
-        };
-        for (entry, _) in &then {
-            if now.iter().all(|(other, _)| other != entry) {
-                self.write.delete(entry)?;
-            }
+    fn lock_row(&mut self, key: &[u8]) -> Result<()> {
+        if self.write.lock_key(key, LockMode::S, LockPolicy::SkipLocked)? {
+            return Ok(());
         }
-        now.iter().try_for_each(|(entry, value)| self.write.put(entry, value))
+        // Gives all locks back.
+        self.write.commit_wait()?;
+        // As `online` waits.
+        self.write.spare();
+        self.write.lock_key(key, LockMode::S, LockPolicy::Wait(self.context.wait)).map(drop)
     }
 
-    fn entries(&mut self, key: &[u8], value: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    /// Of a row that is locked.
+    fn catch_up_row(&mut self, key: &[u8]) -> Result<()> {
+        let (then, now) = (self.entries_then(key)?, self.entries_now(key)?);
+        for entry in &then {
+            if now.iter().all(|other| other.key != entry.key) {
+                self.write.delete(&entry.key)?;
+            }
+        }
+        now.iter().try_for_each(|entry| self.write.put(&entry.key, &entry.value))
+    }
+
+    /// What the row has in the files.
+    fn entries_then(&mut self, key: &[u8]) -> Result<Vec<OwnEntry>> {
+        let mut value = Vec::new();
+        if self.read.get(key, Version::Snapshot, &mut value)? { self.entries(key, &value) } else { Ok(Vec::new()) }
+    }
+
+    /// What its latest version should have.
+    fn entries_now(&mut self, key: &[u8]) -> Result<Vec<OwnEntry>> {
+        let mut value = Vec::new();
+        if self.write.get(key, Version::Latest, &mut value)? { self.entries(key, &value) } else { Ok(Vec::new()) }
+    }
+
+    fn entries(&mut self, key: &[u8], value: &[u8]) -> Result<Vec<OwnEntry>> {
         let row: Vec<Value> = self.table.codec.decode_row(key, value)?;
         let row_id = self.table.row_id(key)?;
         let mut entries = Vec::new();
-        self.building.each_entry(&row, row_id, &mut self.buffers, |key, value| {
-            entries.push((key.to_vec(), value.to_vec()));
+        self.building.each_entry(&row, row_id, &mut self.buffers, |(index, unique), key, value| {
+            entries.push(OwnEntry { index, unique, key: key.to_vec(), value: value.to_vec() });
             Ok(())
         })?;
         Ok(entries)
     }
+
+    /// The error for an entry whose key several rows of the snapshot have.
+    fn taken_in_snapshot(&self, entry: Entry<'_>) -> Result<Error> {
+        let mut value = Vec::new();
+        if let Some((index, key)) = self.building.points_to(entry)?
+            && self.read.get(&key, Version::Snapshot, &mut value)?
+        {
+            return Ok(self.building.duplicate_error(index, &self.table.codec.decode_row(&key, &value)?));
+        }
+        Err(Error::internal("an entry of no row"))
+    }
+
+    /// Gives rows that have been noted their entries where one index is unique.
+    fn rounds(&mut self, keep_out: KeepOut<'_>) -> Result<()> {
+        let mut keys = self.building.swap_notes();
+        // What the rows have that were caught up with.
+        let mut caught = HashMap::new();
+        // The last round has the rows of a batch, or about as many as writers note during one.
+        let mut before = usize::MAX;
+        while keys.len() > self.batch_rows && keys.len() < before / 2 {
+            before = keys.len();
+            let waiting = self.round(keys, &mut caught, Writers::Go)?;
+            keys = self.building.swap_notes();
+            keys.extend(waiting.into_iter().map(|(key, _)| key));
+        }
+        keep_out()?;
+        keys.extend(self.building.take_notes());
+        let Some((key, index)) = self.round(keys, &mut caught, Writers::AreKeptOut)?.into_iter().next() else { return Ok(()) };
+        let mut value = Vec::new();
+        self.write.get(&key, Version::Latest, &mut value)?;
+        Err(self.building.duplicate_error(index, &self.table.codec.decode_row(&key, &value)?))
+    }
+
+    /// Returns the rows of which an entry is taken, and the index of that.
+    fn round(
+        &mut self,
+        keys: HashSet<Box<[u8]>>,
+        caught: &mut HashMap<Box<[u8]>, Vec<OwnEntry>>,
+        writers: Writers,
+    ) -> Result<Vec<(Box<[u8]>, usize)>> {
+        let mut keys: Vec<Box<[u8]>> = keys.into_iter().collect();
+        keys.sort_unstable();
+        for keys in keys.chunks(self.batch_rows) {
+            self.context.interrupt.check()?;
+            for key in keys {
+                let then = caught.remove(key).map_or_else(|| self.entries_then(key), Ok)?;
+                then.iter().try_for_each(|entry| self.write.delete(&entry.key))?;
+            }
+            self.write.commit_wait()?;
+            kill_point("alter.caught-up");
+        }
+        let mut taken = Vec::new();
+        for keys in keys.chunks(self.batch_rows) {
+            for key in keys {
+                self.context.interrupt.check()?;
+                if writers == Writers::Go {
+                    self.lock_row(key)?;
+                }
+                let mut own = Vec::new();
+                for entry in self.entries_now(key)? {
+                    if entry.unique && self.write.get(&entry.key, Version::Latest, &mut Vec::new())? {
+                        taken.push((key.clone(), entry.index));
+                        break;
+                    }
+                    self.write.put(&entry.key, &entry.value)?;
+                    own.push(entry);
+                }
+                caught.insert(key.clone(), own);
+            }
+            self.write.commit_wait()?;
+            kill_point("alter.caught-up");
+        }
+        Ok(taken)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writers {
+    Go,
+    AreKeptOut,
+}
+
+/// What a row has in an index that is built.
+struct OwnEntry {
+    index: usize,
+    /// Its key alone is.
+    unique: bool,
+    key: Vec<u8>,
+    value: Vec<u8>,
 }

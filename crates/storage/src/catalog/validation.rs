@@ -98,7 +98,10 @@ impl Watch<'_> {
             statement.lock_table(table.def.id, LockMode::S, context)?;
         }
         let building = Building::watching(&old.def, new, self.built)?;
-        self.catalog.prepare_notes(&building, old.def.id)?;
+        // Of unique ones writers keep the entries, so that nobody waits before the rows are checked.
+        if !building.has_unique() {
+            self.catalog.prepare_notes(&building, old.def.id)?;
+        }
         self.handles.push(self.catalog.publish(old, Some(building))?);
         for parent in related {
             let building = Building::watching(&parent.def, &parent.def, &[])?;
@@ -120,7 +123,7 @@ impl Watch<'_> {
         context: &DdlContext,
     ) -> Result<()> {
         if let Some(handle) = self.handles.first().filter(|_| !self.built.is_empty()) {
-            self.catalog.backfill(handle, context)?;
+            self.catalog.backfill(handle, context, None)?;
         }
         context.progress.enter(Stage::ReadingRows);
         let table = Table::new(Arc::new(new.clone()))?;

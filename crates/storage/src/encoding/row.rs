@@ -170,14 +170,16 @@ impl RowCodec {
         (0..view.layout.slots.len()).map(|i| view.value(i)).collect()
     }
 
-    /// The columns in `wanted`, ascending; NULL for the others.
+    /// The columns in `wanted`, ascending; NULL for the others. `out` is empty, or has the same columns of another row.
     pub(crate) fn decode_columns(&self, key: &[u8], value: &[u8], wanted: &[usize], out: &mut Vec<Value>) -> Result<()> {
         let view = self.view(key, value)?;
-        out.clear();
-        out.resize(view.layout.slots.len(), Value::Null);
+        if out.len() != view.layout.slots.len() {
+            out.clear();
+            out.resize(view.layout.slots.len(), Value::Null);
+        }
         for &position in wanted {
             if let Some(slot) = out.get_mut(position) {
-                *slot = view.value(position)?;
+                view.value_into(position, slot)?;
             }
         }
         Ok(())

@@ -313,7 +313,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::spill::sorted_run::{Piece, merge};
+    use crate::spill::sorted_run::{Piece, SameKey, merge};
 
     type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
@@ -336,7 +336,7 @@ mod tests {
         let merged: Model = segments.iter().flat_map(|(_, writes)| writes.clone()).collect();
         let mut all = Vec::new();
         let (file, runs) = spill.runs().unwrap();
-        merge(file, &runs, &Piece::default(), |key, write| {
+        merge(file, &runs, &Piece::default(), SameKey::LastRunCounts, |key, write| {
             all.push((key.to_vec(), write.map(<[u8]>::to_vec)));
             Ok(())
         })

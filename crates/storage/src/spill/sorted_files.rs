@@ -5,7 +5,7 @@
 
 use vaquita_types::Result;
 
-use super::sorted_run::{Piece, Run, RunFile, merge, pieces};
+use super::sorted_run::{Piece, Run, RunFile, SameKey, merge, pieces};
 use crate::base::helpers::{Helpers, Pace, Queue, cores};
 use crate::locks::Interrupt;
 use crate::rocks::SortedFiles;
@@ -18,13 +18,13 @@ const PIECES_PER_THREAD: usize = 4;
 /// Bytes between two looks whether the statement was killed.
 const CHECK_BYTES: usize = 1 << 20;
 
-/// Writes to `files`, of each key, what the last run that has it says.
-pub fn merge_runs(files: &SortedFiles, file: &RunFile, runs: &[&Run], interrupt: &Interrupt) -> Result<()> {
+/// Writes to `files` what the runs have.
+pub fn merge_runs(files: &SortedFiles, file: &RunFile, runs: &[&Run], same: SameKey<'_>, interrupt: &Interrupt) -> Result<()> {
     let pieces = pieces(runs, PIECE_BLOCKS_MIN, cores() * PIECES_PER_THREAD);
     let queue = Queue::new(&pieces);
     let work = || {
         while let Some((_, piece)) = queue.take() {
-            let done = write_piece(files, file, runs, piece, interrupt);
+            let done = write_piece(files, file, runs, (piece, same), interrupt);
             if done.is_err() {
                 queue.stop();
                 return done;
@@ -35,9 +35,15 @@ pub fn merge_runs(files: &SortedFiles, file: &RunFile, runs: &[&Run], interrupt:
     Helpers::take(pieces.len() - 1).run("files", work).into_iter().collect()
 }
 
-fn write_piece(files: &SortedFiles, file: &RunFile, runs: &[&Run], piece: &Piece, interrupt: &Interrupt) -> Result<()> {
+fn write_piece(
+    files: &SortedFiles,
+    file: &RunFile,
+    runs: &[&Run],
+    (piece, same): (&Piece, SameKey<'_>),
+    interrupt: &Interrupt,
+) -> Result<()> {
     let (mut writer, mut bytes, mut pace) = (files.writer(), 0, Pace::begin());
-    merge(file, runs, piece, |key, write| {
+    merge(file, runs, piece, same, |key, write| {
         pace.step();
         bytes += key.len() + write.map_or(0, <[u8]>::len);
         if bytes >= CHECK_BYTES {

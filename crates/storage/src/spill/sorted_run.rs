@@ -18,6 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{self, AtomicU64};
 
+use parking_lot::Mutex;
 use vaquita_types::{Error, Result};
 
 use crate::rocks::RocksError;
@@ -277,10 +278,28 @@ pub enum Ties {
 pub struct Merge {
     cursors: Vec<RunCursor>,
     /// The runs that go on; the one whose turn is next comes last.
-    order: Vec<usize>,
+    order: Vec<Turn>,
     /// The run that the entry is of.
-    at: Option<usize>,
+    at: Option<Turn>,
     ties: Ties,
+}
+
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Of its key.
+    head: u128,
+    run: usize,
+}
+
+/// A key's first bytes, and zeros where it is shorter, as a number that compares like them.
+#[inline]
+pub(super) fn head_of(key: &[u8]) -> u128 {
+    match key.first_chunk() {
+        Some(bytes) => u128::from_be_bytes(*bytes),
+        None => {
+            key.iter().zip((0..size_of::<u128>()).rev()).fold(0, |head, (byte, place)| head | u128::from(*byte) << (8 * place))
+        }
+    }
 }
 
 impl Merge {
@@ -299,46 +318,68 @@ impl Merge {
     }
 
     fn of(cursors: Vec<RunCursor>, ties: Ties) -> Merge {
-        let mut order: Vec<usize> = (0..cursors.len()).filter(|n| cursors[*n].valid()).collect();
         let mut merge = Merge { cursors, order: Vec::new(), at: None, ties };
-        order.sort_by(|a, b| merge.compare(*b, *a));
+        let valid = (0..merge.cursors.len()).filter(|n| merge.cursors[*n].valid());
+        let mut order: Vec<Turn> = valid.map(|n| merge.turn(n)).collect();
+        order.sort_by(|a, b| merge.compare(b, a));
         merge.order = order;
         merge
     }
 
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let keys = self.cursors[a].entry().0.cmp(self.cursors[b].entry().0);
-        keys.then_with(|| if self.ties == Ties::LaterRunFirst { b.cmp(&a) } else { a.cmp(&b) })
+    fn turn(&self, run: usize) -> Turn {
+        Turn { head: head_of(self.cursors[run].entry().0), run }
+    }
+
+    fn compare(&self, a: &Turn, b: &Turn) -> Ordering {
+        let key = |turn: &Turn| self.cursors[turn.run].entry().0;
+        a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| match self.ties {
+            Ties::LaterRunFirst => b.run.cmp(&a.run),
+            Ties::EarlierRunFirst => a.run.cmp(&b.run),
+        })
     }
 
     /// Moves to the next entry; false if there is none.
     pub fn advance<R: Borrow<Run>>(&mut self, file: &RunFile, runs: &[R]) -> Result<bool> {
-        if let Some(n) = self.at.take()
-            && let Some(run) = runs.get(n)
-        {
-            self.cursors[n].next(file, run.borrow())?;
-            if self.cursors[n].valid() {
-                let next_is_later = self.order.last().is_none_or(|next| self.compare(n, *next) == Ordering::Less);
-                let at = if next_is_later {
-                    self.order.len()
-                } else {
-                    self.order.partition_point(|other| self.compare(n, *other) == Ordering::Less)
-                };
-                self.order.insert(at, n);
-            }
+        if let Some(turn) = self.at.take() {
+            self.go_on(turn.run, file, runs)?;
         }
         self.at = self.order.pop();
         Ok(self.at.is_some())
     }
 
-    /// The entry that it stands on.
-    pub fn entry(&self) -> Entry<'_> {
-        self.at.map_or((&[], None), |n| self.cursors[n].entry())
+    /// Moves a run, which has no turn, to its next entry.
+    fn go_on<R: Borrow<Run>>(&mut self, n: usize, file: &RunFile, runs: &[R]) -> Result<()> {
+        let Some(run) = runs.get(n) else { return Ok(()) };
+        self.cursors[n].next(file, run.borrow())?;
+        if self.cursors[n].valid() {
+            let turn = self.turn(n);
+            let next_is_later = self.order.last().is_none_or(|next| self.compare(&turn, next) == Ordering::Less);
+            let at = if next_is_later {
+                self.order.len()
+            } else {
+                self.order.partition_point(|other| self.compare(&turn, other) == Ordering::Less)
+            };
+            self.order.insert(at, turn);
+        }
+        Ok(())
     }
 
-    /// No other run goes on.
-    fn is_last(&self) -> bool {
-        self.order.is_empty()
+    /// Passes the entries of other runs that have the key of this one.
+    fn pass_others<R: Borrow<Run>>(&mut self, file: &RunFile, runs: &[R]) -> Result<()> {
+        let Some(at) = self.at else { return Ok(()) };
+        while let Some(next) = self.order.last().copied()
+            && next.head == at.head
+            && self.cursors[next.run].entry().0 == self.cursors[at.run].entry().0
+        {
+            self.order.pop();
+            self.go_on(next.run, file, runs)?;
+        }
+        Ok(())
+    }
+
+    /// The entry that it stands on.
+    pub fn entry(&self) -> Entry<'_> {
+        self.at.map_or((&[], None), |turn| self.cursors[turn.run].entry())
     }
 }
 
@@ -367,24 +408,44 @@ pub fn pieces(runs: &[&Run], blocks_min: usize, count_max: usize) -> Vec<Piece> 
     pieces
 }
 
-/// Calls `f` with the entries of all runs in a piece, in order; of those of one key with that of the last run.
-pub fn merge(file: &RunFile, runs: &[&Run], piece: &Piece, mut f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>) -> Result<()> {
+/// What it means that several entries have one key.
+#[derive(Clone, Copy)]
+pub enum SameKey<'a> {
+    /// That of the last run counts, each of which has a key once.
+    LastRunCounts,
+    /// The merge fails; the smallest such key is put here, with the value of one of the entries.
+    Fails(&'a Mutex<Option<(Vec<u8>, Vec<u8>)>>),
+}
+
+/// Calls `f` with the entries of all runs in a piece, in order.
+pub fn merge(
+    file: &RunFile,
+    runs: &[&Run],
+    piece: &Piece,
+    same: SameKey<'_>,
+    mut f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
+) -> Result<()> {
     let mut merge = Merge::start_at(file, runs, &piece.lower, Ties::LaterRunFirst)?;
-    let mut last: Option<Vec<u8>> = None;
+    let mut last: Vec<u8> = Vec::new();
     while merge.advance(file, runs)? {
         let (key, write) = merge.entry();
         if piece.upper.as_deref().is_some_and(|upper| key >= upper) {
             break;
         }
-        if last.as_deref() != Some(key) {
-            f(key, write)?;
-        }
-        if merge.is_last() {
-            last = None;
-        } else {
-            let last = last.get_or_insert_default();
+        if let SameKey::Fails(found) = same {
+            if last == key {
+                let mut found = found.lock();
+                if found.as_ref().is_none_or(|(other, _)| key < other.as_slice()) {
+                    *found = Some((last, write.unwrap_or(&[]).to_vec()));
+                }
+                return Err(Error::internal("two entries of one key"));
+            }
             last.clear();
             last.extend_from_slice(key);
+        }
+        f(key, write)?;
+        if matches!(same, SameKey::LastRunCounts) {
+            merge.pass_others(file, runs)?;
         }
     }
     Ok(())
@@ -439,7 +500,7 @@ mod tests {
             let runs: Vec<&Run> = runs.iter().collect();
             let mut merged = Vec::new();
             for piece in pieces(&runs, 2, pieces_max) {
-                merge(&file, &runs, &piece, |key, value| {
+                merge(&file, &runs, &piece, SameKey::LastRunCounts, |key, value| {
                     merged.push((key[0], value.map(<[u8]>::to_vec)));
                     Ok(())
                 }).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vaquita_types::Result;
 
 use super::scratch::Scratches;
-use super::sorted_run::{BLOCK_BYTES, Merge, Run, RunFile, Ties};
+use super::sorted_run::{BLOCK_BYTES, Merge, Run, RunFile, Ties, head_of};
 
 /// Bytes of an entry beside key and value.
 const PLACE_BYTES: usize = size_of::<Place>();
@@ -27,15 +27,14 @@ pub struct SortBuffer {
 }
 
 struct Place {
-    /// The first bytes of the key behind the index id, as a number that compares like them.
+    /// When they are sorted: the key's first bytes behind those that all have in common, as a number that compares like them.
     head: u64,
     at: u32,
     key_len: u32,
     value_len: u32,
 }
 
-/// Bytes of the index id, the same for most entries of indexes.
-const ID_BYTES: usize = crate::encoding::ids::INDEX_ID_BYTES;
+const HEAD_BYTES: usize = size_of::<u64>();
 
 impl Place {
     fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
@@ -47,14 +46,6 @@ impl Place {
         let value = self.at as usize + self.key_len as usize;
         (self.key(bytes), Some(bytes.get(value..value + self.value_len as usize).unwrap_or(&[])))
     }
-}
-
-fn head_of(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let rest = key.get(ID_BYTES..).unwrap_or(&[]);
-    let len = rest.len().min(bytes.len());
-    bytes[..len].copy_from_slice(&rest[..len]);
-    u64::from_be_bytes(bytes)
 }
 
 impl SortBuffer {
@@ -86,21 +77,30 @@ impl SortBuffer {
 
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
         let (key_len, value_len) = (key.len() as u32, value.len() as u32);
-        self.places.push(Place { head: head_of(key), at: self.bytes.len() as u32, key_len, value_len });
+        self.places.push(Place { head: 0, at: self.bytes.len() as u32, key_len, value_len });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
     }
 
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        let id = |place: &Place| {
+        let first = self.places.first().map_or(0, |place| head_of(place.key(bytes)));
+        let (mut different, mut shortest) = (0, HEAD_BYTES);
+        for place in &self.places {
             let key = place.key(bytes);
-            key.get(..ID_BYTES).unwrap_or(key)
-        };
+            different |= head_of(key) ^ first;
+            shortest = shortest.min(key.len());
+        }
+        // With so many bytes all keys begin alike: those of an index with its id.
+        let common = shortest.min(different.leading_zeros() as usize / 8);
+        for place in &mut self.places {
+            place.head = (head_of(place.key(bytes)) << (8 * common) >> 64) as u64;
+        }
+        let rest = |place: &Place| place.key(bytes).get(common + HEAD_BYTES..).unwrap_or(&[]);
         self.places.sort_unstable_by(|a, b| {
-            let ids = id(a).cmp(id(b));
-            ids.then_with(|| a.head.cmp(&b.head))
-                .then_with(|| a.key(bytes).cmp(b.key(bytes)))
+            let keys = a.head.cmp(&b.head).then_with(|| rest(a).cmp(rest(b)));
+            // Of keys that differ in zeros at their ends alone.
+            keys.then_with(|| a.key_len.cmp(&b.key_len))
                 // An entry without bytes is where the next one begins.
                 .then_with(|| (a.at, a.value_len).cmp(&(b.at, b.value_len)))
         });

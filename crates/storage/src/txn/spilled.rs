@@ -9,6 +9,7 @@ use crate::commit::records::Records;
 use crate::commit::{CommitRequest, Touched};
 use crate::rocks::write_error;
 use crate::rocks::{Family, SortedFiles};
+use crate::spill::sorted_run::SameKey;
 
 impl Transaction {
     /// Stage *prepare* of a spilled transaction. If it fails, the transaction is still as it was.
@@ -59,7 +60,7 @@ impl Transaction {
     fn write_files(&self) -> Result<Option<SortedFiles>> {
         let Some(spill) = self.writes.spilled() else { return Ok(None) };
         let (file, runs) = spill.runs()?;
-        let files = self.store.sorted_files(file, &runs, &self.options.interrupt)?;
+        let files = self.store.sorted_files(file, &runs, SameKey::LastRunCounts, &self.options.interrupt)?;
         kill_point("spill.files-written");
         Ok(Some(files))
     }

@@ -34,7 +34,7 @@ use crate::rocks::{Db, Family, IdleIters, Snapshot, SortedFiles, disk_full_error
 use crate::spill::row_store::RowStore;
 use crate::spill::scratch::Scratches;
 use crate::spill::sorted_files::merge_runs;
-use crate::spill::sorted_run::{Run, RunFile};
+use crate::spill::sorted_run::{Run, RunFile, SameKey};
 use crate::spill::sorter::Sorter;
 
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
@@ -330,10 +330,16 @@ impl Store {
         SortedFiles::create(&self.db, &self.ingested.join(number.to_string())).map_err(write_error)
     }
 
-    /// Files that are to be committed, with the write of the last run that has a key.
-    pub(crate) fn sorted_files(&self, file: &RunFile, runs: &[&Run], interrupt: &Interrupt) -> Result<SortedFiles> {
+    /// Files that are to be committed, of what the runs have.
+    pub(crate) fn sorted_files(
+        &self,
+        file: &RunFile,
+        runs: &[&Run],
+        same: SameKey<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<SortedFiles> {
         let files = self.new_files()?;
-        merge_runs(&files, file, runs, interrupt)?;
+        merge_runs(&files, file, runs, same, interrupt)?;
         Ok(files)
     }
 
