@@ -108,7 +108,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
         TableStatistics { rows, is_exact: false, distinct }
     }
 
-    fn sample(&self, def: &TableDef, columns: &[usize], give: &mut dyn FnMut(&[Value])) -> Result<()> {
+    fn sample(&self, def: &TableDef, columns: &[usize], give: &mut dyn FnMut(&[Value]) -> bool) -> Result<()> {
         let Some(table) = self.catalog.table_of(def)? else { return Ok(()) };
         let txn = self.reader();
         let rows = table.row_count(&txn)?;
@@ -117,8 +117,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
             for (value, column) in values.iter_mut().zip(columns) {
                 row.value_into(*column, value)?;
             }
-            give(&values);
-            Ok(())
+            Ok(give(&values))
         })
     }
 

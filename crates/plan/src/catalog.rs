@@ -25,8 +25,9 @@ pub trait Catalog {
     }
     fn database_exists(&self, database: &str) -> Result<bool>;
     fn statistics(&self, table: &TableDef) -> TableStatistics;
-    /// Gives the values that these columns (positions) have in some rows of the table, of a small one in all. It costs about a millisecond.
-    fn sample(&self, _table: &TableDef, _columns: &[usize], _give: &mut dyn FnMut(&[Value])) -> Result<()> {
+    /// Gives the values that these columns (positions) have in some rows of the table, of a small one in all, until no more are wanted. The
+    /// first time in some seconds it costs about a millisecond.
+    fn sample(&self, _table: &TableDef, _columns: &[usize], _give: &mut dyn FnMut(&[Value]) -> bool) -> Result<()> {
         Ok(())
     }
     /// The share of an index's entries that have `equal` in their first parts and are between `low` and `high` (values, inclusive or not) in the

@@ -169,6 +169,7 @@ fn imagine(real: &dyn Catalog, wanted: &WantedIndex) -> Result<Imagined> {
         for (n, counts) in counts.iter_mut().enumerate() {
             *counts.entry(format!("{:?}", values.get(..=n))).or_default() += 1;
         }
+        true
     })?;
     let rows = real.statistics(&wanted.table).rows.max(sampled);
     let distinct = counts.iter().map(|counts| estimated_values(counts, sampled, rows)).collect();
@@ -216,7 +217,7 @@ impl Catalog for Imagining<'_> {
         statistics
     }
 
-    fn sample(&self, table: &TableDef, columns: &[usize], give: &mut dyn FnMut(&[Value])) -> Result<()> {
+    fn sample(&self, table: &TableDef, columns: &[usize], give: &mut dyn FnMut(&[Value]) -> bool) -> Result<()> {
         self.real.sample(table, columns, give)
     }
 

@@ -13,6 +13,11 @@ use crate::visit;
 
 /// Rows that a sample must have to say anything.
 const ROWS_MIN: usize = 8;
+/// After so many rows each it looks whether that is enough: so many that meet each condition, and so many that meet all. A share is then right
+/// by a quarter.
+const LOOK_ROWS: usize = 128;
+const MET_ENOUGH: usize = 32;
+const ALL_MET_ENOUGH: usize = 16;
 
 pub struct Measured {
     /// Hashes of conditions, and the share of rows that meet each.
@@ -54,6 +59,8 @@ pub fn of(tables: &Tables<'_>, relation: usize, conditions: &[&Expr]) -> Result<
         }
         all += usize::from(meets_all);
         rows += 1;
+        let is_enough = || all >= ALL_MET_ENOUGH && met.iter().all(|met| *met >= MET_ENOUGH);
+        !(rows.is_multiple_of(LOOK_ROWS) && is_enough())
     })?;
     if rows < ROWS_MIN {
         return Ok(None);

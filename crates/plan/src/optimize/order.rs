@@ -337,7 +337,8 @@ impl Planner<'_, '_> {
         Ok(self.measured.iter().any(Option::is_some))
     }
 
-    /// Of all left-deep orders the cheapest: for each set of items, the cheapest way to have joined them.
+    /// Of all left-deep orders the cheapest: for each set of items, the cheapest way to have joined them. What costs more than a whole order that
+    /// is quickly found leads nowhere.
     fn cheapest(
         &mut self,
         items: &[Item],
@@ -353,9 +354,19 @@ impl Planner<'_, '_> {
             let choice = self.first_choice(start, &items[start], pool, outside, want)?;
             ways[1 << start] = Some((choice.cost, choice));
         }
+        let weight = |start: &&usize| ways[1 << **start].as_ref().map_or(f64::INFINITY, |(cost, choice)| cost + choice.rows);
+        let quick = starts.iter().min_by(|a, b| weight(a).total_cmp(&weight(b))).copied();
+        let quick = quick.map_or(Ok(Vec::new()), |start| self.greedy(items, pool, outside, want, start, known).map(|(_, order)| order))?;
+        let cost_max = match quick.last() {
+            Some(last) if quick.len() == items.len() => quick.iter().map(|choice| choice.cost).sum::<f64>() + last.rows,
+            _ => f64::INFINITY,
+        };
         for set in 1..ways.len() {
             let Some((cost, last)) = &ways[set] else { continue };
             let (cost, rows) = (*cost, last.rows);
+            if cost > cost_max {
+                continue;
+            }
             let is_in = |n: &usize| set & (1 << n) != 0;
             let placed = (0..items.len()).filter(is_in).fold(outside, |placed, n| placed | items[n].relations);
             for n in (0..items.len()).filter(|n| !is_in(n) && items[*n].after & !placed == 0) {
@@ -378,14 +389,16 @@ impl Planner<'_, '_> {
         Ok(order)
     }
 
-    /// The relations that the item's conditions read.
+    /// The relations that decide what is known of the item, once they are placed.
     fn reads(&self, item: &Item, pool: &[Condition]) -> Set {
-        if !matches!(item.shape, Shape::Table(_)) {
-            return Set::MAX;
-        }
         let own = item.on.iter().map(|e| set_of(self.tables, e));
         let pooled = pool.iter().filter(|c| item.kind == JoinKind::Inner && c.set & item.relations != 0).map(|c| c.set);
-        own.chain(pooled).fold(0, |all, set| all | set)
+        let inner = match &item.shape {
+            Shape::Table(_) => &[],
+            Shape::Nest(items) | Shape::Distinct { items, .. } => items.as_slice(),
+        };
+        let inner = inner.iter().map(|inner| inner.after | self.reads(inner, &[]));
+        own.chain(pooled).chain(inner).fold(0, |all, set| all | set)
     }
 
     fn facts(&mut self, n: usize, item: &Item, pool: &[Condition], placed: Set, known: &mut Known) -> Result<Facts> {

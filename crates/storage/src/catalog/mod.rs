@@ -50,6 +50,7 @@ mod partitions;
 mod progress;
 mod reclaim;
 mod rename;
+mod row_sample;
 mod sorted;
 pub mod statistics;
 pub mod table;

@@ -22,7 +22,6 @@ use super::table::Table;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::primitives::{Reader, Writer};
 use crate::encoding::key::{Entry, IndexCodec};
-use crate::encoding::row::RowView;
 use crate::locks::Interrupt;
 use crate::txn::Store;
 use crate::txn::{Direction, Keep, ScanOptions, Transaction, Version};
@@ -181,13 +180,13 @@ fn sampled(all: KeyRange, entries: u64, density: Density, store: &Store) -> Resu
     Ok((pieces.into_iter().step_by(step).collect(), of_place))
 }
 
-/// Gives rows of a table of `rows` rows: of a small one all, else some from places all over it. A partitioned table gives none.
-pub(crate) fn sample_rows(
+/// Gives clustered keys and rows of a table of `rows` rows: of a small one all, else some from places all over it. A partitioned table gives none.
+pub(super) fn read_sample(
     table: &Table,
     store: &Store,
     txn: &Transaction,
     rows: u64,
-    give: &mut dyn FnMut(&RowView<'_>) -> Result<()>,
+    give: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     if table.def.partitioning.is_some() {
         return Ok(());
@@ -201,7 +200,7 @@ pub(crate) fn sample_rows(
         while read < rows_max
             && let Some((key, value)) = cursor.next(txn)?
         {
-            give(&table.codec.view(key, value)?)?;
+            give(key, value)?;
             read += 1;
         }
         txn.finish_scan(cursor);

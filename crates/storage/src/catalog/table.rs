@@ -31,7 +31,8 @@ use vaquita_types::{Error, Result, Value, errno};
 
 use super::building::Building;
 use super::partitions::Partitions;
-use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics, sample_rows};
+use super::row_sample::{GiveRow, KeptRows};
+use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
 use crate::commit::log_buffer::LogObject;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::key::{ElementEntry, Entry, IndexCodec, entries_without};
@@ -48,6 +49,7 @@ pub struct Table {
     statistics: RwLock<Option<Arc<TableStatistics>>>,
     /// What the planner sampled where these are missing or too old.
     sample: RwLock<Option<Arc<TableStatistics>>>,
+    sampled_rows: KeptRows,
     stale: AtomicBool,
     /// Indexes that an ALTER is building: writers keep their entries too.
     building: Option<Box<Building>>,
@@ -111,6 +113,7 @@ impl Table {
             def,
             statistics: RwLock::new(statistics),
             sample: RwLock::default(),
+            sampled_rows: KeptRows::default(),
             stale: AtomicBool::new(false),
             building: None,
             readable_from,
@@ -216,19 +219,15 @@ impl Table {
         Some(sample)
     }
 
-    /// Gives some of the table's rows, which has about `rows`: those of all places alike.
-    pub fn sample_rows(
-        &self,
-        store: &Store,
-        txn: &Transaction,
-        rows: u64,
-        give: &mut dyn FnMut(&RowView<'_>) -> Result<()>,
-    ) -> Result<()> {
-        sample_rows(self, store, txn, rows, give)
+    /// Gives some of the table's rows, which has about `rows`, until no more are wanted: those of all places alike, as they are now or were some
+    /// seconds ago.
+    pub fn sample_rows(&self, store: &Store, txn: &Transaction, rows: u64, give: GiveRow<'_>) -> Result<()> {
+        self.sampled_rows.give(self, store, txn, rows, give)
     }
 
-    /// Drops a sample that does not fit any more; whether there was one.
+    /// Drops samples that do not fit any more; whether there was one of which plans were made.
     pub(crate) fn forget_old_sample(&self, rows: impl FnOnce() -> u64) -> bool {
+        self.sampled_rows.drop_old();
         let is_old = self.sample.read().as_ref().is_some_and(|sample| !sample.fits(rows()));
         if is_old {
             *self.sample.write() = None;
