@@ -19,12 +19,13 @@ const CLIENTS: u64 = 4;
 const ROWS_PER_INSERT: u64 = 1000;
 /// Of the dump, as mysqldump makes them: statements of up to a megabyte.
 const ROWS_PER_DUMPED_INSERT: u64 = 10_000;
-const WORK: [&str; 5] = [
+const WORK: [&str; 6] = [
     "LOAD DATA LOCAL",
     "INSERT of 1,000 rows, 4 clients",
     "CREATE INDEX on an integer",
     "CREATE INDEX on a string",
     "restore of a dump, 1 secondary index",
+    "CREATE UNIQUE INDEX on a string and an integer",
 ];
 
 /// What is in a table of the files' rows.
@@ -115,6 +116,7 @@ fn one_server(kind: Kind, input: &Input, outcome: &mut Outcome, figures: &mut Fi
             &input.sums.rows.to_string(),
         )?;
     }
+    figures.measure(&server, WORK[5], || conn.run("CREATE UNIQUE INDEX pair ON loaded (name, id)").map(drop))?;
     conn.run("DROP TABLE loaded")?;
 
     conn.run(&create("inserted", ""))?;

@@ -6,7 +6,7 @@
 use vaquita_types::Error;
 use vaquita_types::errno::{self, ErrorDef};
 
-use super::{Parser, Result};
+use super::Parser;
 use crate::ast::*;
 use crate::error::ParseError;
 use crate::lexer::{Op, Tok};
@@ -82,20 +82,28 @@ impl Parser<'_> {
                     Err(_) => Err((self.start(), &errno::ER_WARN_BAD_MAX_EXECUTION_TIME)),
                 }
             }
-            _ => self.set_var().map_err(|_| self.wrong_at(self.start())),
+            _ => self.set_var(),
         }
     }
 
-    fn set_var(&mut self) -> Result<Hint> {
-        let name = self.ident()?;
-        self.expect_op(Op::Eq)?;
+    fn set_var(&mut self) -> HintResult<Hint> {
+        let name = self.ident().map_err(|_| self.wrong_at(self.start()))?;
+        self.hint_op(Op::Eq)?;
+        let at = self.start();
         let value = match self.kind() {
             Tok::Ident | Tok::Kw(_) => {
-                Expr::Literal(Literal::String(StringLiteral { bytes: self.upper_word()?.into_bytes(), charset: None }))
+                let bytes = self.text().to_vec();
+                self.bump();
+                Expr::Literal(Literal::String(StringLiteral { bytes, charset: None }))
             }
-            _ => self.bit_expr(0)?,
+            _ => self.bit_expr(0).map_err(|_| self.wrong_at(at))?,
         };
-        Ok(Hint::SetVar { name, value })
+        // No hint has an empty text.
+        match &value {
+            Expr::Literal(Literal::String(text)) if text.bytes.is_empty() => Err(self.wrong_at(at)),
+            Expr::Literal(_) => Ok(Hint::SetVar { name, value }),
+            _ => Err(self.wrong_at(at)),
+        }
     }
 
     fn plan_hint(&mut self, kind: HintKind, on: bool) -> HintResult<PlanHint> {

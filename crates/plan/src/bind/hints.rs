@@ -36,6 +36,26 @@ pub(super) enum Hinted<'s> {
     Scalar(&'s ast::Expr),
 }
 
+/// The variables that SET_VAR sets for a statement, each with its first value.
+pub fn hinted_variables(statement: &ast::Statement) -> Vec<(String, ast::Expr)> {
+    use ast::Statement as S;
+    match statement {
+        S::Query(query) if query.hinted => blocks::variables(&Hinted::Query(query)),
+        S::Insert(insert) if insert.hinted => blocks::variables(&Hinted::Insert(insert)),
+        S::Update(update) if update.hinted => blocks::variables(&Hinted::Update(update)),
+        S::Delete(delete) if delete.hinted => blocks::variables(&Hinted::Delete(delete)),
+        S::CreateTable(create) => match &create.select {
+            Some(query) if query.hinted => blocks::variables(&Hinted::Query(query)),
+            _ => Vec::new(),
+        },
+        S::Explain(explain) => match &explain.target {
+            ast::ast::ExplainTarget::Statement { statement, .. } => hinted_variables(statement),
+            ast::ast::ExplainTarget::Connection(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
 /// A block whose FROM is being bound.
 #[derive(Clone, Copy)]
 pub(super) struct HintedBlock {

@@ -60,6 +60,7 @@ use crate::visit;
 pub use dictionary::is_dictionary_view;
 pub use early::take_json_warnings;
 pub use generated::bind_generated;
+pub use hints::hinted_variables;
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;

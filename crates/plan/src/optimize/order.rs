@@ -356,7 +356,8 @@ impl Planner<'_, '_> {
         }
         let weight = |start: &&usize| ways[1 << **start].as_ref().map_or(f64::INFINITY, |(cost, choice)| cost + choice.rows);
         let quick = starts.iter().min_by(|a, b| weight(a).total_cmp(&weight(b))).copied();
-        let quick = quick.map_or(Ok(Vec::new()), |start| self.greedy(items, pool, outside, want, start, known).map(|(_, order)| order))?;
+        let quick = quick
+            .map_or(Ok(Vec::new()), |start| self.greedy(items, pool, outside, want, start, known).map(|(_, order)| order))?;
         let cost_max = match quick.last() {
             Some(last) if quick.len() == items.len() => quick.iter().map(|choice| choice.cost).sum::<f64>() + last.rows,
             _ => f64::INFINITY,

@@ -19,6 +19,7 @@ mod execute;
 mod explain;
 mod file;
 mod handler;
+mod hinted;
 mod lock_tables;
 mod log_statements;
 mod logging;
@@ -47,7 +48,7 @@ use vaquita_plan::env::Level;
 use vaquita_storage::{CommitNote, SessionCatalog};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::schema::DatabaseDef;
-use vaquita_types::{Error, Result, sql_mode};
+use vaquita_types::{Error, Result, Value, sql_mode};
 
 use crate::accounts::AccountRecord;
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, Request, Status};
@@ -62,6 +63,7 @@ use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
+use crate::variables::Def;
 use crate::variables::settings::TrackGtids;
 pub use apply_subject::Subject;
 pub use prepared::PreparedShape;
@@ -91,6 +93,8 @@ pub struct Session {
     logged: statement_logs::StatementLog,
     /// What BINLOG statements have said so far.
     logged_events: Option<Box<dyn LoggedEvents>>,
+    /// Variables that hints of the running statements have set, with the values that they had.
+    hinted: Vec<(&'static Def, Value)>,
 }
 
 /// What a client may do beyond what its account may.
@@ -143,6 +147,7 @@ impl Session {
             logging: logging::Logging::default(),
             logged: statement_logs::StatementLog::default(),
             logged_events: None,
+            hinted: Vec::new(),
         }
     }
 

@@ -109,8 +109,9 @@ impl Session {
 
     fn ready_to_execute(&mut self, name: &str, using: &[String]) -> Result<(Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
         let Some(mut named) = self.prepared.take_named(name) else { return Err(unknown(name, "EXECUTE")) };
-        let ready = self.ready(&mut named, using);
         let ast = named.ast.clone();
+        // They are restored when EXECUTE has ended.
+        let ready = self.set_hinted(&ast).and_then(|()| self.ready(&mut named, using));
         let text = named.text.clone();
         if !self.programs.is_running() {
             self.client.show_instead(named.shown.clone());

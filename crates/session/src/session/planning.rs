@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use vaquita_exec::catalog::PlanCatalog;
-use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
+use vaquita_parser::ast::{Expr, Limit, Literal, Query};
 use vaquita_parser::statement_kind::{Asks, Binds};
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement, take_json_warnings};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar, hinted_variables, plan_statement, take_json_warnings};
 use vaquita_plan::env::Level;
 use vaquita_plan::explain;
 use vaquita_plan::node::Plan;
@@ -23,14 +23,13 @@ use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_UNRESOLVED_HINT_NAME, ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE};
+use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Session;
 use crate::accounts::binds;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
-use crate::variables::{Effect, check, registry};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -78,7 +77,6 @@ impl Session {
         variables: &VariableTypes,
         tell: &dyn Fn(Error),
     ) -> Result<(Plan, UseList)> {
-        check_set_var(ast, tell)?;
         let limited = self.with_select_limit(ast);
         let (plan, uses) = self.bound(variables, |context| {
             let hint_warning = Some(tell);
@@ -362,6 +360,10 @@ impl Planner for Session {
     }
 
     fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
+        // It is planned under other settings.
+        if !hinted_variables(ast).is_empty() {
+            return None;
+        }
         let plan = self.fresh_plan(ast, types).ok();
         if self.env.diagnostics.count() > 0 {
             self.env.begin_statement();
@@ -374,33 +376,4 @@ impl Planner for Session {
     fn is_current(&self, plan: &CachedPlan) -> bool {
         plan.is_current(self.catalog.version(), &self.env)
     }
-}
-
-/// Error 1235 for SET_VAR of a variable that would change what the statement does, warning 3128 for one of no variable.
-pub(super) fn check_set_var(ast: &Ast, tell: &dyn Fn(Error)) -> Result<()> {
-    let hints = match ast {
-        Ast::Query(query) => match &query.body {
-            QueryBody::Select(select) => &select.hints,
-            _ => return Ok(()),
-        },
-        Ast::Insert(insert) => &insert.hints,
-        Ast::Update(update) => &update.hints,
-        Ast::Delete(delete) => &delete.hints,
-        _ => return Ok(()),
-    };
-    for hint in hints {
-        let Hint::SetVar { name, value } = hint else { continue };
-        match registry().find(name) {
-            None => tell(Error::new(&ER_UNRESOLVED_HINT_NAME, &[&format_args!("'{name}'"), &"SET_VAR"])),
-            // The planner reads that one of the hint.
-            Some(def) if name.eq_ignore_ascii_case("optimizer_switch") => {
-                if let Expr::Literal(Literal::String(text)) = value {
-                    check(def, &Value::from(text.bytes.clone()), &def.default, 0).err().into_iter().for_each(tell);
-                }
-            }
-            Some(def) if def.effect != Effect::None => return Err(Error::unsupported(format_args!("SET_VAR({name})"))),
-            Some(_) => {}
-        }
-    }
-    Ok(())
 }

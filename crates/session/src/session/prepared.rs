@@ -151,8 +151,12 @@ impl Session {
         };
         self.begin_event("Execute", prepared.shown.clone(), Some(&prepared.line));
         let database = prepared.database.take();
-        let flow =
-            self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, values, cursor, &mut exchange));
+        let kept = self.hinted();
+        let flow = self.in_database(database.as_deref(), |session| match session.set_hinted(&prepared.ast.clone()) {
+            Ok(()) => session.execute_one(&mut prepared, values, cursor, &mut exchange),
+            Err(error) => session.fail(&error, &mut exchange),
+        });
+        self.restore_hinted(kept);
         prepared.database = database;
         self.prepared.put_back(id, prepared);
         flow

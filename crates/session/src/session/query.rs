@@ -118,6 +118,16 @@ impl Session {
     }
 
     pub(super) fn statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
+        let kept = self.hinted();
+        let flow = match self.set_hinted(ast) {
+            Ok(()) => self.statement_as_set(ast, exchange),
+            Err(error) => self.fail(&error, exchange),
+        };
+        self.restore_hinted(kept);
+        flow
+    }
+
+    fn statement_as_set(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
         self.client.counters.statement(StatementKind::counted(ast));
         if let Err(error) = self.authorize(ast) {
             return self.fail(&error, exchange);

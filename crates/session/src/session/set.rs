@@ -111,7 +111,7 @@ impl Session {
         Ok(())
     }
 
-    fn set_rules(&self) -> SetRules<'_> {
+    pub(super) fn set_rules(&self) -> SetRules<'_> {
         SetRules {
             server: &self.server,
             env: &self.env,

@@ -9,6 +9,16 @@ use super::{Block, Hinted, Hints};
 
 /// The hints, and warnings of those that are ignored. `is_view`: it is CREATE VIEW, of which few are kept. `in_program`: a stored program's.
 pub(super) fn read(hinted: &Hinted<'_>, is_view: bool, in_program: bool) -> (Hints, Vec<Error>) {
+    let reader = reader(hinted, is_view, in_program);
+    (reader.hints, reader.warnings)
+}
+
+/// The variables of SET_VAR, each with its first value.
+pub(super) fn variables(hinted: &Hinted<'_>) -> Vec<(String, ast::Expr)> {
+    reader(hinted, false, false).set
+}
+
+fn reader<'s>(hinted: &Hinted<'s>, is_view: bool, in_program: bool) -> Reader<'s> {
     let mut reader = Reader {
         hints: Hints::default(),
         warnings: Vec::new(),
@@ -31,7 +41,7 @@ pub(super) fn read(hinted: &Hinted<'_>, is_view: bool, in_program: bool) -> (Hin
         }
     }
     reader.warn_of_group();
-    (reader.hints, reader.warnings)
+    reader
 }
 
 pub(super) struct Reader<'s> {
@@ -42,8 +52,8 @@ pub(super) struct Reader<'s> {
     expansions: usize,
     pub is_view: bool,
     pub in_program: bool,
-    /// Variables of SET_VAR.
-    pub set: Vec<String>,
+    /// Variables of SET_VAR, each with its first value.
+    pub set: Vec<(String, ast::Expr)>,
     pub resource_group: Option<String>,
     /// MAX_EXECUTION_TIME counts in the first block.
     pub limits_time: bool,

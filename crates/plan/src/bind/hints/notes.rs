@@ -24,7 +24,7 @@ impl Reader<'_> {
                 Hint::QueryBlockName(name) => self.name_block(at, name),
                 Hint::MaxExecutionTimeMs(ms) => self.note_time(at, *ms),
                 Hint::ResourceGroup(name) => self.note_group(at, name),
-                Hint::SetVar { name, value } => self.note_variable(at, name, value),
+                Hint::SetVar { name, value } => self.note_variable(name, value),
             }
         }
     }
@@ -41,23 +41,20 @@ impl Reader<'_> {
         self.warn(&errno::ER_WARN_CONFLICTING_HINT, what);
     }
 
-    /// SET_VAR of the statement: `optimizer_switch` is for the planner, other variables are for the session.
-    fn note_variable(&mut self, at: usize, name: &str, value: &Expr) {
-        if at > 0 {
-            return;
-        }
+    /// The session sets the variables, of which the planner alone needs `optimizer_switch`.
+    fn note_variable(&mut self, name: &str, value: &Expr) {
         let text = match value {
             Expr::Literal(Literal::String(text)) => String::from_utf8_lossy(&text.bytes).into_owned(),
             other => print_expr(other, Style { charset: None, cast_charset: None, unqualified: true }),
         };
-        if self.set.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+        if self.set.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
             let quote = if matches!(value, Expr::Literal(Literal::String(_))) { "'" } else { "" };
             return self.warn_of_conflict(&format!("SET_VAR({name}={quote}{text}{quote}) "));
         }
         if name.eq_ignore_ascii_case("optimizer_switch") {
             self.hints.switches = Some(text);
         }
-        self.set.push(name.to_string());
+        self.set.push((name.to_string(), value.clone()));
     }
 
     fn name_block(&mut self, at: usize, name: &str) {

@@ -33,8 +33,9 @@ use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
 use super::super::admission::refuse_by_read_only;
+use super::super::hinted;
 use super::super::lock_tables::admit_inner_plan;
-use super::super::planning::{bind_in, check_set_var};
+use super::super::planning::bind_in;
 use super::super::server_view::ServerView;
 use super::super::statement_logs::log_in_function;
 use super::answer::CursorRows;
@@ -223,6 +224,26 @@ pub struct FunctionHost<'a> {
 }
 
 impl FunctionHost<'_> {
+    /// Runs a statement whose hints have been set.
+    fn run_as_set(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
+        match ast {
+            Ast::Do(exprs) => exprs.iter().try_for_each(|expr| self.evaluate_with(expr, Some(frame)).map(drop)),
+            Ast::Query(query) if matches!(query.into, Some(SelectInto::Outfile { .. } | SelectInto::Dumpfile(_))) => {
+                Err(Error::unsupported("SELECT INTO a file in a stored function"))
+            }
+            Ast::Query(_) => {
+                let ran = self.run_query(frame, (at, ast), vaquita_exec::query::run_into);
+                let selected = self.outside.selected.take();
+                for (variable, value, ty) in selected {
+                    self.store(frame, variable, value, &ty)?;
+                }
+                ran.map(drop)
+            }
+            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => self.run_change(frame, (at, ast)),
+            other => self.run_other(frame, other),
+        }
+    }
+
     /// The server for what runs inside of it.
     pub(super) fn inner_view<'b>(&'b self, in_use: &'b InUse<'b>) -> ServerView<'b> {
         ServerView { in_use: Some(in_use), over: Some(&self.outside.settings), ..self.view }
@@ -473,7 +494,6 @@ impl Host for FunctionHost<'_> {
         let variables = VariableTypes::default();
         let catalog_version = self.catalog().version();
         let tell = |warning| self.view.env.push_warning(Level::Warning, warning);
-        check_set_var(ast, &tell)?;
         let (plan, uses) = self.bound(&variables, |context| {
             plan_statement(ast, &PlanContext { param_types: types, hint_warning: Some(&tell), ..*context })
         });
@@ -529,22 +549,11 @@ impl Host for FunctionHost<'_> {
         }
         self.view.env.diagnostics.clear();
         self.view.env.ids.begin_statement();
-        match ast {
-            Ast::Do(exprs) => exprs.iter().try_for_each(|expr| self.evaluate_with(expr, Some(frame)).map(drop)),
-            Ast::Query(query) if matches!(query.into, Some(SelectInto::Outfile { .. } | SelectInto::Dumpfile(_))) => {
-                Err(Error::unsupported("SELECT INTO a file in a stored function"))
-            }
-            Ast::Query(_) => {
-                let ran = self.run_query(frame, (at, ast), vaquita_exec::query::run_into);
-                let selected = self.outside.selected.take();
-                for (variable, value, ty) in selected {
-                    self.store(frame, variable, value, &ty)?;
-                }
-                ran.map(drop)
-            }
-            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => self.run_change(frame, (at, ast)),
-            other => self.run_other(frame, other),
-        }
+        let hinted = hinted::assignments(ast, &self.set_rules())?;
+        let before = self.outside.settings.set_hinted(hinted, self.view.env);
+        let ran = self.run_as_set(frame, at, ast);
+        self.outside.settings.restore_hinted(before, self.view.env);
+        ran
     }
 
     fn open_cursor(&mut self, frame: &mut Frame, cursor: usize) -> Result<()> {

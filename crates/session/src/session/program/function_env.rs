@@ -28,6 +28,8 @@ pub struct FunctionSettings {
     pub plan: Arc<PlanSettings>,
     /// All of them, if any other differs from the session's.
     own: Option<Arc<Settings>>,
+    /// What hints of the statement that runs have set.
+    hinted: Vec<&'static str>,
     /// How many of the variables that functions of the statement have set are in it.
     seen: u64,
 }
@@ -37,7 +39,7 @@ impl FunctionSettings {
     pub fn of(object: &StoredObject, view: &ServerView<'_>) -> FunctionSettings {
         let mut settings = match view.over {
             Some(outer) => outer.clone(),
-            None => FunctionSettings { plan: view.env.settings.plan.clone(), own: None, seen: 0 },
+            None => FunctionSettings { plan: view.env.settings.plan.clone(), own: None, hinted: Vec::new(), seen: 0 },
         };
         settings.catch_up(view.env);
         let plan = &settings.plan;
@@ -88,6 +90,26 @@ impl FunctionSettings {
         let own = Arc::make_mut(own);
         own.set(def, value);
         self.plan = own.plan.clone();
+    }
+
+    /// Sets what hints of a statement ask for; what it was.
+    pub fn set_hinted(&mut self, hinted: Vec<(&'static Def, Value)>, env: &Environment) -> Vec<(&'static Def, Value)> {
+        self.hinted = hinted.iter().map(|(def, _)| def.name).collect();
+        let set = |(def, value): (&'static Def, Value)| {
+            let before = self.all(env).get(def);
+            self.keep(def, value, env);
+            if def.var == Some(Var::Timestamp) {
+                env.set_statement_time(self.all(env).timestamp_us);
+            }
+            (def, before)
+        };
+        hinted.into_iter().map(set).collect()
+    }
+
+    /// The statement has ended.
+    pub fn restore_hinted(&mut self, before: Vec<(&'static Def, Value)>, env: &Environment) {
+        self.set_hinted(before, env);
+        self.hinted.clear();
     }
 
     /// A procedure has ended that the function has called: takes over what it has set until the function ends.
@@ -167,7 +189,9 @@ impl SessionEnv for FunctionEnv<'_> {
         let def = registry().find(name).filter(|_| scope != VarScope::Global);
         match (def, &self.settings.own) {
             (Some(def), _) if def.var == Some(Var::SqlMode) => Ok(sql_mode_value(self.settings.plan.sql_mode)),
-            (Some(def), Some(own)) if def.stays() != Stays::InSession => Ok(own.get(def)),
+            (Some(def), Some(own)) if def.stays() != Stays::InSession || self.settings.hinted.contains(&def.name) => {
+                Ok(own.get(def))
+            }
             _ => self.session.sys_var(scope, name),
         }
     }

@@ -93,7 +93,7 @@ impl FunctionHost<'_> {
     }
 
     /// Its statement is a transaction, or a part of one.
-    fn set_rules(&self) -> SetRules<'_> {
+    pub(super) fn set_rules(&self) -> SetRules<'_> {
         let view = &self.view;
         let settings = self.outside.settings.all(view.env);
         SetRules { server: view.server, env: view.env, settings, access: view.access, in_transaction: true }

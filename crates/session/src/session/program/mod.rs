@@ -164,12 +164,15 @@ impl Host for SessionHost<'_, '_, '_> {
             self.session.env.diagnostics.clear();
         }
         let binary = self.exchange.binary;
+        let kept = self.session.hinted();
         let plan = match kind.is_planned() {
             true => {
                 self.session.client.counters.statement(kind);
+                self.session.set_hinted(ast)?;
                 let planned = self.plan_in(frame, at, ast);
                 if planned.is_err() {
                     self.session.env.diagnostics.set_row_count(-1);
+                    self.session.restore_hinted(kept);
                 }
                 Some(planned?)
             }
@@ -196,6 +199,7 @@ impl Host for SessionHost<'_, '_, '_> {
                 }
             }
         };
+        session.restore_hinted(kept);
         let (error, rows_open) = (answer.error.take(), answer.rows_open);
         if flow == Flow::Close {
             session.programs.closes = true;
