@@ -36,6 +36,19 @@ pub(super) enum Hinted<'s> {
     Scalar(&'s ast::Expr),
 }
 
+/// Whether SET_VAR may set something for a statement.
+#[inline]
+pub fn may_be_hinted(statement: &ast::Statement) -> bool {
+    use ast::Statement as S;
+    match statement {
+        S::Query(query) => query.hinted,
+        S::Insert(insert) => insert.hinted,
+        S::Update(update) => update.hinted,
+        S::Delete(delete) => delete.hinted,
+        other => matches!(other, S::CreateTable(_) | S::Explain(_)),
+    }
+}
+
 /// The variables that SET_VAR sets for a statement, each with its first value.
 pub fn hinted_variables(statement: &ast::Statement) -> Vec<(String, ast::Expr)> {
     use ast::Statement as S;

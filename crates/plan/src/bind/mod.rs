@@ -60,7 +60,7 @@ use crate::visit;
 pub use dictionary::is_dictionary_view;
 pub use early::take_json_warnings;
 pub use generated::bind_generated;
-pub use hints::hinted_variables;
+pub use hints::{hinted_variables, may_be_hinted};
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;

@@ -5,7 +5,7 @@
 
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Expr, Literal, VarScope};
-use vaquita_plan::bind::hinted_variables;
+use vaquita_plan::bind::{hinted_variables, may_be_hinted};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_NOT_HINT_UPDATABLE_VARIABLE, ER_NOT_SUPPORTED_YET, ER_UNRESOLVED_HINT_NAME, ER_WRONG_TYPE_FOR_VAR,
@@ -75,7 +75,13 @@ const HINTABLE: [&str; 52] = [
 impl Session {
     /// Sets what the statement's hints name, until `restore_hinted`. Error 1235 for a value that would change the statement and is not
     /// supported.
+    #[inline]
     pub(super) fn set_hinted(&mut self, ast: &Ast) -> Result<()> {
+        if may_be_hinted(ast) { self.assign_all_hinted(ast) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn assign_all_hinted(&mut self, ast: &Ast) -> Result<()> {
         for (def, value) in assignments(ast, &self.set_rules())? {
             if self.env.set_id(def, &value) {
                 continue;
@@ -87,11 +93,13 @@ impl Session {
     }
 
     /// How many are set.
+    #[inline]
     pub(super) fn hinted(&self) -> usize {
         self.hinted.len()
     }
 
     /// All behind the first `kept` have the values again that they had.
+    #[inline]
     pub(super) fn restore_hinted(&mut self, kept: usize) {
         while self.hinted.len() > kept
             && let Some((def, value)) = self.hinted.pop()

@@ -152,7 +152,7 @@ impl Session {
         self.begin_event("Execute", prepared.shown.clone(), Some(&prepared.line));
         let database = prepared.database.take();
         let kept = self.hinted();
-        let flow = self.in_database(database.as_deref(), |session| match session.set_hinted(&prepared.ast.clone()) {
+        let flow = self.in_database(database.as_deref(), |session| match session.set_hinted(&prepared.ast) {
             Ok(()) => session.execute_one(&mut prepared, values, cursor, &mut exchange),
             Err(error) => session.fail(&error, &mut exchange),
         });
