@@ -330,7 +330,6 @@ impl Load<'_> {
                 rest
             },
         )?;
-        drop(helpers);
         let mut source = Rest { bytes: rest, source: Some(cutter.source) };
         self.lines(Reader::new(&mut source, format), false)
     }

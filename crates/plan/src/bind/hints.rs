@@ -27,7 +27,7 @@ use crate::logical::{BlockHints, Query, Read};
 use crate::switches::{Strategies, Switches};
 
 /// What hints are read of.
-pub(super) enum Hinted<'s> {
+pub enum Hinted<'s> {
     Query(&'s ast::Query),
     Insert(&'s ast::Insert),
     Update(&'s ast::Update),
@@ -36,36 +36,26 @@ pub(super) enum Hinted<'s> {
     Scalar(&'s ast::Expr),
 }
 
-/// Whether SET_VAR may set something for a statement.
-#[inline]
-pub fn may_be_hinted(statement: &ast::Statement) -> bool {
-    use ast::Statement as S;
-    match statement {
-        S::Query(query) => query.hinted,
-        S::Insert(insert) => insert.hinted,
-        S::Update(update) => update.hinted,
-        S::Delete(delete) => delete.hinted,
-        other => matches!(other, S::CreateTable(_) | S::Explain(_)),
+impl Hinted<'_> {
+    #[inline]
+    pub(super) fn has_hints(&self) -> bool {
+        match self {
+            Hinted::Query(query) => query.hinted,
+            Hinted::Insert(insert) => insert.hinted,
+            Hinted::Update(update) => update.hinted,
+            Hinted::Delete(delete) => delete.hinted,
+            Hinted::Scalar(expr) => {
+                let mut hinted = false;
+                expr.queries(&mut |query| hinted |= query.hinted);
+                hinted
+            }
+        }
     }
-}
 
-/// The variables that SET_VAR sets for a statement, each with its first value.
-pub fn hinted_variables(statement: &ast::Statement) -> Vec<(String, ast::Expr)> {
-    use ast::Statement as S;
-    match statement {
-        S::Query(query) if query.hinted => blocks::variables(&Hinted::Query(query)),
-        S::Insert(insert) if insert.hinted => blocks::variables(&Hinted::Insert(insert)),
-        S::Update(update) if update.hinted => blocks::variables(&Hinted::Update(update)),
-        S::Delete(delete) if delete.hinted => blocks::variables(&Hinted::Delete(delete)),
-        S::CreateTable(create) => match &create.select {
-            Some(query) if query.hinted => blocks::variables(&Hinted::Query(query)),
-            _ => Vec::new(),
-        },
-        S::Explain(explain) => match &explain.target {
-            ast::ast::ExplainTarget::Statement { statement, .. } => hinted_variables(statement),
-            ast::ast::ExplainTarget::Connection(_) => Vec::new(),
-        },
-        _ => Vec::new(),
+    /// The variables that SET_VAR sets, each with its first value.
+    #[inline]
+    pub fn variables(&self) -> Vec<(String, ast::Expr)> {
+        if self.has_hints() { blocks::variables(self) } else { Vec::new() }
     }
 }
 

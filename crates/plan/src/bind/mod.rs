@@ -60,7 +60,7 @@ use crate::visit;
 pub use dictionary::is_dictionary_view;
 pub use early::take_json_warnings;
 pub use generated::bind_generated;
-pub use hints::{hinted_variables, may_be_hinted};
+pub use hints::Hinted;
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;
@@ -133,10 +133,9 @@ pub fn plan_statement(statement: &ast::Statement, cx: &PlanContext<'_>) -> Resul
 pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
-    let mut hinted = false;
-    expr.queries(&mut |query| hinted |= query.hinted);
-    if hinted {
-        binder.read_hints(hints::Hinted::Scalar(expr));
+    let hinted = Hinted::Scalar(expr);
+    if hinted.has_hints() {
+        binder.read_hints(hinted);
     }
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
     binder.fold(&mut bound);

@@ -4,8 +4,8 @@
 //! would refuse is a warning here, and the hint is ignored.
 
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{Expr, Literal, VarScope};
-use vaquita_plan::bind::{hinted_variables, may_be_hinted};
+use vaquita_parser::ast::{ExplainTarget, Expr, Literal, VarScope};
+use vaquita_plan::bind::Hinted;
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_NOT_HINT_UPDATABLE_VARIABLE, ER_NOT_SUPPORTED_YET, ER_UNRESOLVED_HINT_NAME, ER_WRONG_TYPE_FOR_VAR,
@@ -14,10 +14,11 @@ use vaquita_types::{Error, Result, Value};
 
 use super::Session;
 use super::set::{Assignment, SetRules};
+use crate::accounts::binds;
 use crate::variables::{Def, Var, registry};
 
-/// The variables that MySQL sets for a hint.
-const HINTABLE: [&str; 52] = [
+/// The variables that MySQL sets for a hint, of those that there are here.
+const HINTABLE: [&str; 53] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "big_tables",
@@ -51,7 +52,6 @@ const HINTABLE: [&str; 52] = [
     "range_optimizer_max_mem_size",
     "read_buffer_size",
     "read_rnd_buffer_size",
-    "secondary_engine_cost_threshold",
     "select_into_buffer_size",
     "select_into_disk_sync",
     "select_into_disk_sync_delay",
@@ -69,7 +69,9 @@ const HINTABLE: [&str; 52] = [
     "tmp_table_size",
     "unique_checks",
     "updatable_views_with_limit",
+    "use_secondary_engine",
     "windowing_use_high_precision",
+    "xa_detach_on_prepare",
 ];
 
 impl Session {
@@ -77,12 +79,13 @@ impl Session {
     /// supported.
     #[inline]
     pub(super) fn set_hinted(&mut self, ast: &Ast) -> Result<()> {
-        if may_be_hinted(ast) { self.assign_all_hinted(ast) } else { Ok(()) }
+        let variables = variables(ast);
+        if variables.is_empty() { Ok(()) } else { self.set_variables(variables) }
     }
 
-    #[cold]
-    fn assign_all_hinted(&mut self, ast: &Ast) -> Result<()> {
-        for (def, value) in assignments(ast, &self.set_rules())? {
+    /// As `set_hinted`.
+    pub(super) fn set_variables(&mut self, variables: Vec<(String, Expr)>) -> Result<()> {
+        for (def, value) in checked(variables, &self.set_rules())? {
             if self.env.set_id(def, &value) {
                 continue;
             }
@@ -116,10 +119,33 @@ impl Session {
     }
 }
 
-/// What the hints of a statement set, in the order of their blocks.
-pub(super) fn assignments(ast: &Ast, rules: &SetRules<'_>) -> Result<Vec<(&'static Def, Value)>> {
+/// The variables that the hints of a statement set, each with its first value.
+#[inline]
+pub(super) fn variables(ast: &Ast) -> Vec<(String, Expr)> {
+    match ast {
+        Ast::Query(query) => Hinted::Query(query).variables(),
+        Ast::Insert(insert) => Hinted::Insert(insert).variables(),
+        Ast::Update(update) => Hinted::Update(update).variables(),
+        Ast::Delete(delete) => Hinted::Delete(delete).variables(),
+        other => variables_of_other(other),
+    }
+}
+
+fn variables_of_other(ast: &Ast) -> Vec<(String, Expr)> {
+    if let Ast::Explain(explain) = ast {
+        return match &explain.target {
+            ExplainTarget::Statement { statement, .. } => variables(statement),
+            ExplainTarget::Connection(_) => Vec::new(),
+        };
+    }
+    let query = binds::query(ast).map(Hinted::Query);
+    query.into_iter().chain(binds::scalars(ast).into_iter().map(Hinted::Scalar)).flat_map(|hinted| hinted.variables()).collect()
+}
+
+/// What is set, as SET would check it.
+pub(super) fn checked(variables: Vec<(String, Expr)>, rules: &SetRules<'_>) -> Result<Vec<(&'static Def, Value)>> {
     let mut set = Vec::new();
-    for (name, value) in hinted_variables(ast) {
+    for (name, value) in variables {
         match assignment(&name, &value, rules) {
             Ok(assignment) => set.push(assignment),
             Err(error) if error.is(&ER_NOT_SUPPORTED_YET) => return Err(error),

@@ -11,7 +11,7 @@ use vaquita_exec::catalog::PlanCatalog;
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
 use vaquita_parser::statement_kind::{Asks, Binds};
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_plan::bind::{Place, PlanContext, bind_scalar, hinted_variables, plan_statement, take_json_warnings};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement, take_json_warnings};
 use vaquita_plan::env::Level;
 use vaquita_plan::explain;
 use vaquita_plan::node::Plan;
@@ -26,7 +26,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use super::Session;
+use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
@@ -361,7 +361,7 @@ impl Planner for Session {
 
     fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
         // It is planned under other settings.
-        if !hinted_variables(ast).is_empty() {
+        if !hinted::variables(ast).is_empty() {
             return None;
         }
         let plan = self.fresh_plan(ast, types).ok();

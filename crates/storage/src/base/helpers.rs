@@ -150,8 +150,9 @@ impl Helpers {
         self.0
     }
 
-    /// Runs `own` on the calling thread, and `work` meanwhile on as many threads as there are permits for. `own` tells them when to end.
-    pub fn run_beside<T>(&self, name: &str, work: impl Fn() + Sync, own: impl FnOnce() -> T) -> T {
+    /// Runs `own` on the calling thread, and `work` meanwhile on as many threads as there are permits for. `own` tells them when to end. The permits
+    /// are given back then: what follows may want helpers as well.
+    pub fn run_beside<T>(self, name: &str, work: impl Fn() + Sync, own: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             let yielding = || {
                 LOWERED.set(Some(false));
@@ -168,8 +169,8 @@ impl Helpers {
     }
 
     /// Runs `work` on one thread more than there are permits for, since the calling one only waits; without permits on the calling
-    /// thread. Returns what each has made.
-    pub fn run<T: Send>(&self, name: &str, work: impl Fn() -> T + Sync) -> Vec<T> {
+    /// thread. Returns what each has made. The permits are given back then.
+    pub fn run<T: Send>(self, name: &str, work: impl Fn() -> T + Sync) -> Vec<T> {
         if self.is_none() {
             return vec![work()];
         }

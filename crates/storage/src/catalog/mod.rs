@@ -295,8 +295,8 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Forgets samples of tables that have doubled or halved since, so that statements that are kept are planned again. To be
-    /// called about once a second.
+    /// Forgets samples of tables that have doubled or halved since, so that statements that are kept are planned again, and rows that were
+    /// sampled some seconds ago. To be called about once a second.
     pub fn renew_samples(&self) {
         let tables = self.cached_tables();
         let rows_of = |id| self.store.counters().rows(id, None).map_or(0, |rows| rows.max(0) as u64);

@@ -19,7 +19,7 @@ const KEPT_SECONDS: u64 = 10;
 /// A sample of more bytes is read each time.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// What the samples of all tables may take together.
-const ALL_BYTES_MAX: usize = 64 << 20;
+const ALL_BYTES_MAX: usize = 32 << 20;
 
 /// Takes a row, and says whether it wants more.
 pub type GiveRow<'g> = &'g mut dyn FnMut(&RowView<'_>) -> Result<bool>;

@@ -196,8 +196,6 @@ impl Build<'_> {
             }
             sorted
         });
-        // Those who merge take their own.
-        drop(helpers);
         let Some(runs) = sorted.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
         kill_point("alter.sorted");
         let runs: Vec<&Run> = runs.iter().flatten().collect();

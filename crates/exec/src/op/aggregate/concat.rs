@@ -81,12 +81,13 @@ impl Concat {
     fn drop_cut(&mut self, of: &Aggregate, length_max: usize) {
         self.put_in_order();
         let separator = separator(of).len();
+        // Of the texts before a row, with the separator behind them.
         let mut length = 0;
-        // A row that is longer than what is left makes the cut.
+        // The row that goes beyond what is left is needed: it makes the cut.
         let kept = self.waiting.iter().take_while(|row| {
-            let before = length;
+            let is_whole = length <= length_max.saturating_add(separator);
             length += row.1.len() + separator;
-            before <= length_max
+            is_whole
         });
         let kept = kept.count();
         self.spare += self.waiting.iter().skip(kept).map(bytes_of).sum::<usize>();

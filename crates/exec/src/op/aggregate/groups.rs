@@ -70,11 +70,13 @@ pub struct Groups<'p> {
     /// With GROUP_CONCAT, how many keys each group has.
     levels: Vec<usize>,
     pub(super) kept: Kept,
+    /// Of `go_on_one_by_one`.
+    mark: Mark,
 }
 
 /// The groups that were there at some time, and what they kept.
 #[derive(Default)]
-pub struct Mark {
+struct Mark {
     groups: usize,
     keys_bytes: usize,
     first_rows_bytes: usize,
@@ -126,6 +128,7 @@ impl<'p> Groups<'p> {
             concat_rows: Vec::new(),
             levels: Vec::new(),
             kept: Kept::default(),
+            mark: Mark::default(),
         }
     }
 
@@ -156,20 +159,21 @@ impl<'p> Groups<'p> {
     }
 
     /// From here on the groups' rows come one group after the other; those that are there have had some of theirs.
-    pub fn go_on_one_by_one(&mut self) -> Mark {
+    pub fn go_on_one_by_one(&mut self) {
         self.one_by_one = true;
         let fresh = self.seen.iter().map(|seen| seen.is_some().then(KeyTable::new)).collect();
         self.seen_before = std::mem::replace(&mut self.seen, fresh);
-        Mark {
+        self.mark = Mark {
             groups: self.len(),
             keys_bytes: self.keys.kept_bytes(),
             first_rows_bytes: self.first_rows.kept_bytes(),
             bytes: self.kept.bytes(),
-        }
+        };
     }
 
-    /// Forgets `group`, which has been given, and what came since the mark.
-    pub fn forget(&mut self, group: usize, mark: &Mark) {
+    /// Forgets `group`, which has been given one by one.
+    pub fn forget(&mut self, group: usize) {
+        let mark = &self.mark;
         let count = self.spec.aggregates.len();
         self.states.iter_mut().skip(group * count).take(count).for_each(|state| *state = State::Count(0));
         self.states.truncate(mark.groups * count);

@@ -18,8 +18,8 @@ use vaquita_plan::node::{Aggregate, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
+use groups::Groups;
 pub use groups::Spec;
-use groups::{Groups, Mark};
 use merge::Partial;
 
 use super::key::{self, AFTER_ALL};
@@ -41,7 +41,7 @@ pub struct HashAggregate<'p> {
     at: usize,
     /// Where rows go, once there may be no more groups in memory.
     spilled: Option<Spilled>,
-    /// A group's key, with ROLLUP and behind it the number of its keys that are not NULL for that.
+    /// A group's key; with ROLLUP the number of its keys that are not NULL for that comes behind it.
     key: Vec<u8>,
     pulse: Pulse,
 }
@@ -51,9 +51,8 @@ struct Spilled {
     /// With more bytes than this in memory, rows of all groups go to disk.
     kept_bytes_max: usize,
     of_all: bool,
-    /// While groups are given: the one that is, and what there was before.
+    /// The group that was given last.
     given: Option<usize>,
-    mark: Mark,
 }
 
 /// Groups that are in memory may grow by this part of what they take before their rows go to disk.
@@ -139,7 +138,7 @@ impl<'p> HashAggregate<'p> {
         self.groups.settle(frame)?;
         if let Some(spilled) = &mut self.spilled {
             spilled.rows.sort()?;
-            spilled.mark = self.groups.go_on_one_by_one();
+            self.groups.go_on_one_by_one();
         }
         if self.rollup || self.spilled.is_some() {
             self.order = (0..self.groups.len()).collect();
@@ -230,7 +229,6 @@ impl<'p> HashAggregate<'p> {
                 kept_bytes_max: kept_bytes + kept_bytes / GROWTH_SHARE,
                 of_all: false,
                 given: None,
-                mark: Mark::default(),
             });
         }
         Ok(())
@@ -240,7 +238,7 @@ impl<'p> HashAggregate<'p> {
     fn next_by_key(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(spilled) = &mut self.spilled else { return Ok(false) };
         if let Some(group) = spilled.given.take() {
-            self.groups.forget(group, &spilled.mark);
+            self.groups.forget(group);
         }
         let in_memory = self.order.get(self.at).map(|&group| (self.table.key(group), group));
         self.key.clear();

@@ -537,7 +537,7 @@ impl Host for FunctionHost<'_> {
         let text = frame.routine.ast.program.steps.get(at).and_then(|step| step.text.as_deref());
         log_in_function(self.view.server, self.view.client, self.view.env, text);
         match ast {
-            Ast::Call { .. } => return self.call_procedure(frame, at, ast),
+            Ast::Call { .. } => return self.as_hinted(hinted::variables(ast), |host| host.call_procedure(frame, at, ast)),
             Ast::Signal(signal) => return conditions::signal(self, signal, Some(frame)),
             Ast::GetDiagnostics(get) => {
                 for (target, value, ty) in conditions::diagnostics(self, get, Some(frame))? {
@@ -549,9 +549,16 @@ impl Host for FunctionHost<'_> {
         }
         self.view.env.diagnostics.clear();
         self.view.env.ids.begin_statement();
-        let hinted = hinted::assignments(ast, &self.set_rules())?;
-        let before = self.outside.settings.set_hinted(hinted, self.view.env);
-        let ran = self.run_as_set(frame, at, ast);
+        self.as_hinted(hinted::variables(ast), |host| host.run_as_set(frame, at, ast))
+    }
+
+    fn as_hinted<T>(&mut self, variables: Vec<(String, Expr)>, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if variables.is_empty() {
+            return run(self);
+        }
+        let set = hinted::checked(variables, &self.set_rules())?;
+        let before = self.outside.settings.set_hinted(set, self.view.env);
+        let ran = run(self);
         self.outside.settings.restore_hinted(before, self.view.env);
         ran
     }
@@ -562,10 +569,13 @@ impl Host for FunctionHost<'_> {
         }
         let routine = frame.routine.clone();
         let id = routine.ast.program.steps.len() + cursor;
-        let rows = self.run_query(frame, (id, &routine.ast.program.cursors[cursor]), |query, statement| {
-            let mut rows = CursorRows::new();
-            vaquita_exec::query::run(query, statement, None, &mut rows)?;
-            Ok(rows)
+        let ast = &routine.ast.program.cursors[cursor];
+        let rows = self.as_hinted(hinted::variables(ast), |host| {
+            host.run_query(frame, (id, ast), |query, statement| {
+                let mut rows = CursorRows::new();
+                vaquita_exec::query::run(query, statement, None, &mut rows)?;
+                Ok(rows)
+            })
         })?;
         let (columns, rows, memory) = rows.into_rows();
         frame.cursors[cursor] = Some(OpenCursor { columns, rows: rows.into_iter(), _memory: memory });

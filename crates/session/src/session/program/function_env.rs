@@ -96,14 +96,17 @@ impl FunctionSettings {
     pub fn set_hinted(&mut self, hinted: Vec<(&'static Def, Value)>, env: &Environment) -> Vec<(&'static Def, Value)> {
         self.hinted = hinted.iter().map(|(def, _)| def.name).collect();
         let set = |(def, value): (&'static Def, Value)| {
+            if env.set_id(def, &value) {
+                return None;
+            }
             let before = self.all(env).get(def);
             self.keep(def, value, env);
             if def.var == Some(Var::Timestamp) {
                 env.set_statement_time(self.all(env).timestamp_us);
             }
-            (def, before)
+            Some((def, before))
         };
-        hinted.into_iter().map(set).collect()
+        hinted.into_iter().filter_map(set).collect()
     }
 
     /// The statement has ended.

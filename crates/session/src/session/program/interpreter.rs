@@ -7,7 +7,7 @@ use vaquita_exec::context::{Assignment, SessionEnv};
 use vaquita_exec::store_in_variable;
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Expr, Instruction, IntoTarget};
-use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::bind::{Hinted, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::eval::print::unmarked;
 use vaquita_plan::expr::Expr as BoundTree;
@@ -54,6 +54,8 @@ pub trait Host {
     /// An expression that no program has.
     fn evaluate_outside(&mut self, expr: &Expr) -> Result<(Value, ColumnType)>;
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()>;
+    /// Runs with the variables of a statement's hints (`hinted::variables`).
+    fn as_hinted<T>(&mut self, variables: Vec<(String, Expr)>, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
     fn open_cursor(&mut self, frame: &mut Frame, cursor: usize) -> Result<()>;
     /// No handler takes it.
     fn is_final(&self, error: &Error) -> bool {
@@ -142,7 +144,8 @@ pub trait Interpreter: Host {
             }
             Instruction::SetUserVar { name, value } => {
                 self.env().diagnostics.clear();
-                let (value, ty) = self.evaluate_in(frame, first, value)?;
+                let variables = Hinted::Scalar(value).variables();
+                let (value, ty) = self.as_hinted(variables, |host| host.evaluate_in(frame, first, value))?;
                 let ty = if ty.kind == TypeKind::Null { type_of_value(&value, self.env().connection_collation()) } else { ty };
                 self.env().user_variables.set(name, value, &ty)?;
                 self.env().diagnostics.set_row_count(0);

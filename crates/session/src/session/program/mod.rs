@@ -34,9 +34,9 @@ use vaquita_storage::{Interrupt, SessionCatalog};
 use vaquita_types::errno::ER_SP_CURSOR_ALREADY_OPEN;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::Session;
 use super::exchange::Exchange;
 use super::execute::Planned;
+use super::{Session, hinted};
 use crate::answer::{Answer, Completed, Flow};
 use crate::programs::Routine;
 use crate::state::access::SessionAccess;
@@ -137,14 +137,16 @@ impl Host for SessionHost<'_, '_, '_> {
         match ast {
             Ast::Call { name, args } => {
                 self.session.client.counters.statement(kind);
-                self.session.authorize(ast)?;
-                let routine = self.session.routine_named(name)?;
-                let first = frame.routine.expressions[at];
-                let arguments = call::arguments(self, &routine, args, Some((frame, first)))?;
-                for (target, _, value, ty) in self.session.call(&routine, arguments, self.exchange)? {
-                    self.put(frame, &target, value, &ty)?;
-                }
-                return Ok(());
+                return self.as_hinted(hinted::variables(ast), |host| {
+                    host.session.authorize(ast)?;
+                    let routine = host.session.routine_named(name)?;
+                    let first = frame.routine.expressions[at];
+                    let arguments = call::arguments(host, &routine, args, Some((frame, first)))?;
+                    for (target, _, value, ty) in host.session.call(&routine, arguments, host.exchange)? {
+                        host.put(frame, &target, value, &ty)?;
+                    }
+                    Ok(())
+                });
             }
             Ast::Signal(signal) => {
                 self.session.client.counters.statement(kind);
@@ -163,16 +165,55 @@ impl Host for SessionHost<'_, '_, '_> {
         if !matches!(ast, Ast::Show(Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount)) {
             self.session.env.diagnostics.clear();
         }
-        let binary = self.exchange.binary;
+        match kind.is_planned() {
+            true => self.as_hinted(hinted::variables(ast), |host| host.run_one(frame, at, ast)),
+            // It sets what its hints ask for itself.
+            false => self.run_one(frame, at, ast),
+        }
+    }
+
+    fn as_hinted<T>(&mut self, variables: Vec<(String, Expr)>, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let kept = self.session.hinted();
+        self.session.set_variables(variables)?;
+        let ran = run(self);
+        self.session.restore_hinted(kept);
+        ran
+    }
+
+    fn open_cursor(&mut self, frame: &mut Frame, cursor: usize) -> Result<()> {
+        if frame.cursors[cursor].is_some() {
+            return Err(Error::new(&ER_SP_CURSOR_ALREADY_OPEN, &[]));
+        }
+        let routine = frame.routine.clone();
+        let id = routine.ast.program.steps.len() + cursor;
+        let ast = &routine.ast.program.cursors[cursor];
+        let mut answer = CursorRows::new();
+        self.as_hinted(hinted::variables(ast), |host| {
+            let plan = host.plan_in(frame, id, ast)?;
+            let mut inner = Exchange { in_program: true, ..Exchange::new(&mut answer, host.exchange.park) };
+            let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
+            host.session.run_plan(planned, &mut inner);
+            Ok(())
+        })?;
+        if let Some(error) = answer.error.take() {
+            return Err(error);
+        }
+        let (columns, rows, memory) = answer.into_rows();
+        frame.cursors[cursor] = Some(OpenCursor { columns, rows: rows.into_iter(), _memory: memory });
+        Ok(())
+    }
+}
+
+impl SessionHost<'_, '_, '_> {
+    fn run_one(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
+        let binary = self.exchange.binary;
+        let kind = StatementKind::of(ast);
         let plan = match kind.is_planned() {
             true => {
                 self.session.client.counters.statement(kind);
-                self.session.set_hinted(ast)?;
                 let planned = self.plan_in(frame, at, ast);
                 if planned.is_err() {
                     self.session.env.diagnostics.set_row_count(-1);
-                    self.session.restore_hinted(kept);
                 }
                 Some(planned?)
             }
@@ -199,7 +240,6 @@ impl Host for SessionHost<'_, '_, '_> {
                 }
             }
         };
-        session.restore_hinted(kept);
         let (error, rows_open) = (answer.error.take(), answer.rows_open);
         if flow == Flow::Close {
             session.programs.closes = true;
@@ -213,27 +253,5 @@ impl Host for SessionHost<'_, '_, '_> {
             self.store(frame, variable, value, &ty)?;
         }
         error.map_or(Ok(()), Err)
-    }
-
-    fn open_cursor(&mut self, frame: &mut Frame, cursor: usize) -> Result<()> {
-        if frame.cursors[cursor].is_some() {
-            return Err(Error::new(&ER_SP_CURSOR_ALREADY_OPEN, &[]));
-        }
-        let routine = frame.routine.clone();
-        let id = routine.ast.program.steps.len() + cursor;
-        let ast = &routine.ast.program.cursors[cursor];
-        let plan = self.plan_in(frame, id, ast)?;
-        let mut answer = CursorRows::new();
-        {
-            let mut inner = Exchange { in_program: true, ..Exchange::new(&mut answer, self.exchange.park) };
-            let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
-            self.session.run_plan(planned, &mut inner);
-        }
-        if let Some(error) = answer.error.take() {
-            return Err(error);
-        }
-        let (columns, rows, memory) = answer.into_rows();
-        frame.cursors[cursor] = Some(OpenCursor { columns, rows: rows.into_iter(), _memory: memory });
-        Ok(())
     }
 }
