@@ -216,6 +216,9 @@ impl Test {
         difference: Difference,
         (left, right): (Outcome, Outcome),
     ) -> Result<bool, String> {
+        if matches!(difference, Difference::Internal(_)) {
+            println!("-- left: {}; right: {}", printed(&left), printed(&right));
+        }
         let count = self.found.entry((check.name, difference.clone())).or_default();
         *count += 1;
         let shown = *count > self.shown_max;

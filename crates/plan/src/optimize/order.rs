@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_types::limits::{BLOCK_TABLES_MAX, JOIN_TABLES_MAX};
@@ -119,10 +118,14 @@ struct Facts {
     alone: (f64, f64),
 }
 
-/// The facts of each item by what is placed of that which its conditions read.
+/// What is known of an item by now.
 struct Known {
-    facts: HashMap<(usize, Set), Facts>,
-    reads: Vec<Set>,
+    /// The relations that decide what is known of it.
+    reads: Set,
+    /// By what is placed of those: some few sets.
+    facts: Vec<(Set, Facts)>,
+    /// Rows and cost of reading it by its own conditions, once somebody has asked.
+    alone: Option<(f64, f64)>,
 }
 
 /// How the next item is joined.
@@ -204,7 +207,7 @@ impl Planner<'_, '_> {
             OrderChoice { steps: order.iter().enumerate().map(step).collect(), cost: total(order), rows }
         };
         let mut others = Vec::new();
-        let mut known = Known { facts: HashMap::new(), reads: items.iter().map(|item| self.reads(item, pool)).collect() };
+        let mut known = self.known(items, pool);
         for start in 0..items.len() {
             if items.len() < 2 || items[start].kind != JoinKind::Inner || items[start].after & !outside != 0 {
                 continue;
@@ -264,7 +267,7 @@ impl Planner<'_, '_> {
         let mut best: Option<(f64, Vec<Choice>)> = None;
         let starts: Vec<usize> =
             (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
-        let mut known = Known { facts: HashMap::new(), reads: items.iter().map(|item| self.reads(item, pool)).collect() };
+        let mut known = self.known(items, pool);
         if (3..=ALL_ORDERS_ITEMS_MAX).contains(&items.len()) {
             return self.cheapest(items, pool, outside, want, &starts, &mut known);
         }
@@ -284,7 +287,7 @@ impl Planner<'_, '_> {
         outside: Set,
         want: &Want,
         start: usize,
-        known: &mut Known,
+        known: &mut [Known],
     ) -> Result<(f64, Vec<Choice>)> {
         let mut placed = outside;
         let mut order: Vec<Choice> = Vec::with_capacity(items.len());
@@ -299,7 +302,7 @@ impl Planner<'_, '_> {
                 }
                 let choice = match first {
                     true => self.first_choice(n, &items[n], pool, placed, want)?,
-                    false => self.choice(n, &items[n], pool, (placed, outside), rows, known)?,
+                    false => self.choice(n, &items[n], pool, (placed, outside), rows, &mut known[n])?,
                 };
                 // Fewer rows make everything after cheaper.
                 let weight = |c: &Choice| c.cost + c.rows;
@@ -338,7 +341,8 @@ impl Planner<'_, '_> {
     }
 
     /// Of all left-deep orders the cheapest: for each set of items, the cheapest way to have joined them. What costs more than a whole order that
-    /// is quickly found leads nowhere.
+    /// is quickly found leads nowhere. That order is taken if none is found that is cheaper: the cheapest way to a set may leave more rows than
+    /// another one, and cost more in the end.
     fn cheapest(
         &mut self,
         items: &[Item],
@@ -346,7 +350,7 @@ impl Planner<'_, '_> {
         outside: Set,
         want: &Want,
         starts: &[usize],
-        known: &mut Known,
+        known: &mut [Known],
     ) -> Result<Vec<Choice>> {
         // By the set of items: the whole cost, and the last choice.
         let mut ways: Vec<Option<(f64, Choice)>> = vec![None; 1 << items.len()];
@@ -358,10 +362,8 @@ impl Planner<'_, '_> {
         let quick = starts.iter().min_by(|a, b| weight(a).total_cmp(&weight(b))).copied();
         let quick = quick
             .map_or(Ok(Vec::new()), |start| self.greedy(items, pool, outside, want, start, known).map(|(_, order)| order))?;
-        let cost_max = match quick.last() {
-            Some(last) if quick.len() == items.len() => quick.iter().map(|choice| choice.cost).sum::<f64>() + last.rows,
-            _ => f64::INFINITY,
-        };
+        let weight = |order: &[Choice]| total(order) + order.last().map_or(0.0, |last| last.rows);
+        let cost_max = if quick.len() == items.len() { weight(&quick) } else { f64::INFINITY };
         for set in 1..ways.len() {
             let Some((cost, last)) = &ways[set] else { continue };
             let (cost, rows) = (*cost, last.rows);
@@ -371,7 +373,7 @@ impl Planner<'_, '_> {
             let is_in = |n: &usize| set & (1 << n) != 0;
             let placed = (0..items.len()).filter(is_in).fold(outside, |placed, n| placed | items[n].relations);
             for n in (0..items.len()).filter(|n| !is_in(n) && items[*n].after & !placed == 0) {
-                let choice = self.choice(n, &items[n], pool, (placed, outside), rows, known)?;
+                let choice = self.choice(n, &items[n], pool, (placed, outside), rows, &mut known[n])?;
                 let total = cost + choice.cost;
                 let way = &mut ways[set | 1 << n];
                 if way.as_ref().is_none_or(|(other, last)| total + choice.rows < other + last.rows) {
@@ -381,12 +383,16 @@ impl Planner<'_, '_> {
         }
         let mut order = Vec::with_capacity(items.len());
         let mut set = ways.len() - 1;
-        while set != 0 {
-            let (_, choice) = ways[set].take().ok_or_else(|| Error::internal("no join order"))?;
+        while let Some((_, choice)) = ways[set].take() {
             set &= !(1 << choice.item);
             order.push(choice);
         }
         order.reverse();
+        let is_better = order.len() == items.len() && weight(&order) <= cost_max;
+        let order = if is_better { order } else { quick };
+        if order.len() < items.len() {
+            return Err(Error::internal("no join order"));
+        }
         Ok(order)
     }
 
@@ -402,20 +408,26 @@ impl Planner<'_, '_> {
         own.chain(pooled).chain(inner).fold(0, |all, set| all | set)
     }
 
-    fn facts(&mut self, n: usize, item: &Item, pool: &[Condition], placed: Set, known: &mut Known) -> Result<Facts> {
-        let key = (n, placed & known.reads[n]);
-        if let Some(facts) = known.facts.get(&key) {
+    fn known(&self, items: &[Item], pool: &[Condition]) -> Vec<Known> {
+        let known = |item| Known { reads: self.reads(item, pool), facts: Vec::new(), alone: None };
+        items.iter().map(known).collect()
+    }
+
+    fn facts(&mut self, item: &Item, pool: &[Condition], placed: Set, known: &mut Known) -> Result<Facts> {
+        let read = placed & known.reads;
+        if let Some((_, facts)) = known.facts.iter().find(|(set, _)| *set == read) {
             return Ok(*facts);
         }
         let (rows, cost) = self.inner(item, pool, placed, placed | item.relations, &NO_WANT)?;
         let hash_keys = self.hash_keys(item, pool, placed);
-        let alone = match hash_keys {
-            HashKeys::Lateral => (rows, cost),
-            HashKeys::Some | HashKeys::None => self.inner(item, pool, 0, item.relations, &NO_WANT)?,
+        let alone = match (hash_keys, known.alone) {
+            (HashKeys::Lateral, _) => (rows, cost),
+            (_, Some(alone)) => alone,
+            (_, None) => *known.alone.insert(self.inner(item, pool, 0, item.relations, &NO_WANT)?),
         };
         let is_guess = !self.knows_keys(item, pool, placed);
         let facts = Facts { rows, cost, hash_keys, is_guess, alone };
-        known.facts.insert(key, facts);
+        known.facts.push((read, facts));
         Ok(facts)
     }
 
@@ -435,7 +447,7 @@ impl Planner<'_, '_> {
         known: &mut Known,
     ) -> Result<Choice> {
         let Facts { rows: mut inner_rows, cost: inner_cost, hash_keys, is_guess, alone: (item_rows, item_cost) } =
-            self.facts(n, item, pool, placed, known)?;
+            self.facts(item, pool, placed, known)?;
         let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
         let hash_join = hints::hash_join(self.tables, item.relations);
         if hash_keys == HashKeys::None && hash_join != HashJoin::Refused {
