@@ -156,10 +156,14 @@ fn collect(dir: &Path, prefix: &str, found: &mut Vec<Object>) -> Result<()> {
         entries => entries.map_err(|error| about(dir, &error))?,
     };
     for entry in entries {
-        let entry = entry.map_err(|error| about(dir, &error))?;
+        let entry = match entry.and_then(|entry| Ok((entry.metadata()?, entry))) {
+            // It was removed meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entry => entry.map_err(|error| about(dir, &error))?,
+        };
+        let (meta, entry) = entry;
         let file_name = entry.file_name();
         let name = format!("{prefix}/{}", file_name.to_string_lossy());
-        let meta = entry.metadata().map_err(|error| about(&entry.path(), &error))?;
         if meta.is_dir() {
             collect(&entry.path(), &name, found)?;
         } else {

@@ -71,6 +71,20 @@ impl Backup {
         Ok(backup)
     }
 
+    /// The backup, unless it has been removed since its name was read.
+    pub fn read_if_there(place: &dyn Place, id: &str) -> Result<Option<Backup>> {
+        match Backup::read(place, id) {
+            Err(error) => {
+                if is_there(place, id)? {
+                    Err(error)
+                } else {
+                    Ok(None)
+                }
+            }
+            read => read.map(Some),
+        }
+    }
+
     /// Everything of it but what other backups need as well.
     pub fn remove(&self, place: &dyn Place) -> Result<()> {
         // First that without which it is none.
@@ -98,9 +112,15 @@ pub fn ids(place: &dyn Place) -> Result<Vec<String>> {
     Ok(place.list(DIR)?.iter().filter_map(|object| id(&object.name)).collect())
 }
 
+/// Whether the place still has it: servers remove old backups while others read.
+pub fn is_there(place: &dyn Place, id: &str) -> Result<bool> {
+    Ok(ids(place)?.iter().any(|there| there == id))
+}
+
 /// Complete backups, the oldest first. One that cannot be read is an error that names it.
 pub fn backups(place: &dyn Place) -> Result<Vec<Backup>> {
-    let mut backups = ids(place)?.iter().map(|id| Backup::read(place, id)).collect::<Result<Vec<Backup>>>()?;
+    let read = ids(place)?.into_iter().filter_map(|id| Backup::read_if_there(place, &id).transpose());
+    let mut backups = read.collect::<Result<Vec<Backup>>>()?;
     backups.sort_by(|a, b| (a.taken_us, &a.id).cmp(&(b.taken_us, &b.id)));
     Ok(backups)
 }

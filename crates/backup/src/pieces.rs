@@ -1,7 +1,8 @@
 //! The archived logs of a place: pieces of files, and what can be done with them.
 //!
 //! * ARCHIVE-1: a piece begins where the one before ends. What cannot be had any more, since the server has purged it, is a hole that is said.
-//! * ARCHIVE-2: pieces that are joined are removed only when the whole is stored. Whoever reads takes the longest piece at each place.
+//! * ARCHIVE-2: pieces that are joined are removed only when the whole is stored. Whoever reads takes the longest piece at each place. A listing is no
+//!   snapshot, so that one that was made meanwhile may show neither: it counts when the next one is alike.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,12 +17,14 @@ use crate::{Failure, Result};
 const DIR: &str = "log/";
 pub const FIRST_POSITION: u64 = MAGIC.len() as u64;
 const READ_BYTES: usize = 1 << 20;
+/// So often the pieces are listed while no two listings in a row are alike.
+const LISTINGS_MAX: usize = 10;
 
 pub fn piece_name(uuid: &str, file: &str, start: u64, end: u64) -> String {
     format!("{DIR}{uuid}/{file}/{start:020}-{end:020}")
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
     name: String,
     start: u64,
@@ -48,6 +51,19 @@ fn files_of(place: &dyn Place, uuid: &str) -> Result<Files> {
     Ok(files)
 }
 
+/// The same, where a server may join pieces meanwhile (ARCHIVE-2).
+fn listed(place: &dyn Place, uuid: &str) -> Result<Files> {
+    let mut files = files_of(place, uuid)?;
+    for _ in 0..LISTINGS_MAX {
+        let again = files_of(place, uuid)?;
+        if again == files {
+            break;
+        }
+        files = again;
+    }
+    Ok(files)
+}
+
 /// Of `binlog.000007`.
 pub fn number_of(file: &str) -> Option<u64> {
     file.rsplit_once('.')?.1.parse().ok()
@@ -61,6 +77,16 @@ fn chain(pieces: &[Piece]) -> Vec<&Piece> {
         pos = next.end;
     }
     chain
+}
+
+fn chain_end(pieces: &[Piece]) -> u64 {
+    chain(pieces).last().map_or(0, |last| last.end)
+}
+
+/// Where the first piece is missing in front of others.
+fn hole(pieces: &[Piece]) -> Option<u64> {
+    let end = chain_end(pieces);
+    pieces.iter().any(|piece| piece.end > end).then_some(end)
 }
 
 /// Where the archive of each file ends.
@@ -120,21 +146,28 @@ fn uuids(place: &dyn Place) -> Result<Vec<String>> {
 
 /// What is wrong with archived logs: holes, and events whose checksums are wrong.
 pub fn verify(place: &dyn Place) -> Result<Vec<String>> {
+    let mut findings = look(place)?;
+    if !findings.is_empty() {
+        // A server may have joined or removed pieces meanwhile, but not the same ones twice.
+        let again = look(place)?;
+        findings.retain(|finding| again.contains(finding));
+    }
+    Ok(findings)
+}
+
+fn look(place: &dyn Place) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for uuid in uuids(place)? {
         let mut before: Option<u64> = None;
-        for (number, (file, pieces)) in files_of(place, &uuid)? {
+        for (number, (file, pieces)) in listed(place, &uuid)? {
             if before.is_some_and(|before| before + 1 != number) {
                 findings.push(format!("log of {uuid}: files are missing in front of {file}"));
             }
             before = Some(number);
-            let end = pieces.iter().map(|piece| piece.end).max().unwrap_or(0);
-            let chain = chain(&pieces);
-            let reached = chain.last().map_or(0, |last| last.end);
-            if reached < end {
-                findings.push(format!("log of {uuid}: a piece of {file} is missing at {reached}"));
+            if let Some(at) = hole(&pieces) {
+                findings.push(format!("log of {uuid}: a piece of {file} is missing at {at}"));
             }
-            if let Err(error) = read_events(place, &chain, &mut |_| Ok(true)) {
+            if let Err(error) = read_events(place, &chain(&pieces), &mut |_| Ok(true)) {
                 findings.push(format!("log of {uuid}: {file}: {error}"));
             }
         }
@@ -188,7 +221,7 @@ pub struct ArchivedLog<'p> {
 
 impl ArchivedLog<'_> {
     pub fn open<'p>(place: &'p dyn Place, uuid: &str) -> Result<ArchivedLog<'p>> {
-        Ok(ArchivedLog { place, uuid: uuid.to_string(), files: files_of(place, uuid)? })
+        Ok(ArchivedLog { place, uuid: uuid.to_string(), files: listed(place, uuid)? })
     }
 
     /// Where it ends; `None` if nothing of the log is archived.
@@ -206,17 +239,13 @@ impl ArchivedLog<'_> {
                 break;
             }
             expected += 1;
-            let chain = chain(pieces);
             let from = if *number == first { start.pos } else { 0 };
-            let goes_on = read_events(self.place, &chain, &mut |event| {
-                let is_format = event.header.event_type == event_type::FORMAT_DESCRIPTION;
-                if event.position < from && !is_format {
-                    return Ok(true);
-                }
-                each(file, event)
-            });
+            let goes_on = self.read_file(*number, pieces, from, &mut |event| each(file, event));
             if !goes_on.map_err(|error| format!("archived log {file}: {error}"))? {
                 return Ok(());
+            }
+            if let Some(at) = hole(pieces) {
+                return Err(self.missing(&format!("what begins at {at} in {file}")));
             }
         }
         match self.files.last_key_value() {
@@ -227,6 +256,38 @@ impl ArchivedLog<'_> {
         }
     }
 
+    /// Events of a file behind `from`, and its format description; whether more are wanted. Pieces may be joined meanwhile (ARCHIVE-2).
+    fn read_file(
+        &self,
+        number: u64,
+        pieces: &[Piece],
+        from: u64,
+        each: &mut dyn FnMut(&RawEvent<'_>) -> Result<bool>,
+    ) -> Result<bool> {
+        let (mut from, mut begun, mut is_refused) = (from, false, false);
+        let mut pieces = pieces.to_vec();
+        loop {
+            let read = read_events(self.place, &chain(&pieces), &mut |event| {
+                let is_format = event.header.event_type == event_type::FORMAT_DESCRIPTION;
+                if event.position < from && (begun || !is_format) {
+                    return Ok(true);
+                }
+                begun |= is_format;
+                from = from.max(event.position + event.bytes.len() as u64);
+                each(event).inspect_err(|_| is_refused = true)
+            });
+            if read.is_ok() || is_refused {
+                return read;
+            }
+            let now = listed(self.place, &self.uuid)?.remove(&number).map_or_else(Vec::new, |(_, pieces)| pieces);
+            let were_joined = pieces.iter().any(|piece| !now.contains(piece)) && chain_end(&now) >= chain_end(&pieces);
+            if !were_joined {
+                return read;
+            }
+            pieces = now;
+        }
+    }
+
     fn missing(&self, what: &str) -> Failure {
         format!("{} of the log of server {} is not archived in {}", what, self.uuid, self.place.shown()).into()
     }
@@ -234,7 +295,13 @@ impl ArchivedLog<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::path::Path;
+
+    use vaquita_wire::binlog::header::HEADER_BYTES;
+
     use super::*;
+    use crate::directory::Directory;
 
     fn piece(start: u64, end: u64) -> Piece {
         Piece { name: format!("{start}-{end}"), start, end }
@@ -247,6 +314,74 @@ mod tests {
         assert_eq!(spans(&[piece(0, 10), piece(0, 20), piece(10, 20), piece(20, 30)]), [(0, 20), (20, 30)]);
         assert_eq!(spans(&[piece(0, 10), piece(20, 30)]), [(0, 10)]);
         assert_eq!(spans(&[piece(10, 20)]), []);
+    }
+
+    /// Events of nothing but a header, from `start` to `end`.
+    fn store(place: &dyn Place, start: u64, end: u64) {
+        let mut upload = place.create(&piece_name("u", "binlog.000001", start, end)).unwrap();
+        let first = if start == 0 { FIRST_POSITION } else { start };
+        if start == 0 {
+            upload.write_all(&MAGIC).unwrap();
+        }
+        for event_end in (first..=end).step_by(HEADER_BYTES).skip(1) {
+            let numbers = [0, HEADER_BYTES as u32, event_end as u32].map(u32::to_le_bytes);
+            let header = [&[0; 4][..], &[event_type::QUERY], numbers.as_flattened(), &[0; 2]].concat();
+            upload.write_all(&header).unwrap();
+        }
+        upload.finish().unwrap();
+    }
+
+    const FIRST_END: u64 = FIRST_POSITION + 2 * HEADER_BYTES as u64;
+
+    /// A place with pieces of two, one and two events.
+    fn three_pieces(dir: &Path) -> Directory {
+        let place = Directory::open(&dir.join("backups"), true).unwrap();
+        let one = HEADER_BYTES as u64;
+        for (start, end) in [(0, FIRST_END), (FIRST_END, FIRST_END + one), (FIRST_END + one, FIRST_END + 3 * one)] {
+            store(&place, start, end);
+        }
+        place
+    }
+
+    fn positions(place: &dyn Place, mut each: impl FnMut(u64)) -> Result<Vec<u64>> {
+        let (log, mut found) = (ArchivedLog::open(place, "u")?, Vec::new());
+        log.events(&LogStart { file: "binlog.000001".into(), pos: FIRST_POSITION }, &mut |_, event| {
+            each(event.position);
+            found.push(event.position);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn pieces_that_are_joined_while_they_are_read_give_each_event_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = three_pieces(dir.path());
+        let wanted: Vec<u64> = (0..5).map(|n| FIRST_POSITION + n * HEADER_BYTES as u64).collect();
+        assert_eq!(positions(&place, |_| {}).unwrap(), wanted);
+        let found = positions(&place, |at| {
+            if at == FIRST_POSITION {
+                join(&place, "u", "binlog.000001").unwrap();
+            }
+        });
+        assert_eq!(found.unwrap(), wanted);
+        assert_eq!(verify(&place).unwrap(), [] as [String; 0]);
+    }
+
+    #[test]
+    fn a_piece_that_is_missing_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = three_pieces(dir.path());
+        place.remove(&piece_name("u", "binlog.000001", FIRST_END, FIRST_END + HEADER_BYTES as u64)).unwrap();
+        let error = positions(&place, |_| {}).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("what begins at {FIRST_END} in binlog.000001 ")), "{error}");
+        assert_eq!(verify(&place).unwrap(), [format!("log of u: a piece of binlog.000001 is missing at {FIRST_END}")]);
+        // One that goes while it is read, too.
+        let place = three_pieces(&dir.path().join("other"));
+        let removed = positions(&place, |_| {
+            place.remove(&piece_name("u", "binlog.000001", FIRST_END, FIRST_END + HEADER_BYTES as u64)).unwrap();
+        });
+        assert!(removed.unwrap_err().to_string().ends_with(" is missing"));
     }
 
     #[test]

@@ -68,8 +68,9 @@ pub fn list(place: &dyn Place) -> Result<String> {
     let mut lines = vec![["backup", "taken (UTC)", "server", "size", "new", "seconds", "log"].map(String::from)];
     for id in manifest::ids(place)? {
         // One that is damaged does not hide the others.
-        lines.push(match Backup::read(place, &id) {
-            Ok(backup) => [
+        lines.push(match Backup::read_if_there(place, &id) {
+            Ok(None) => continue,
+            Ok(Some(backup)) => [
                 backup.id.clone(),
                 shown_time(backup.taken_us),
                 backup.server_uuid.clone(),

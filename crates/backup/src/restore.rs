@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use vaquita_session::data_dir::{ROCKSDB, mark_as_copy};
 
-use crate::manifest::{Backup, StoredFile, backups, hex};
+use crate::manifest::{Backup, StoredFile, backups, hex, is_there};
 use crate::place::{Place, about, sync_dir};
 use crate::report::{Progress, shown_time};
 use crate::{Failure, Result};
@@ -111,7 +111,12 @@ pub fn restore_files(place: &dyn Place, backup: &Backup, dir: &Path) -> Result<N
         if file.name.contains('/') || file.name.starts_with('.') {
             return Err(format!("backup {}: '{}' is no name of a file", backup.id, file.name).into());
         }
-        restore_file(place, file, &database.join(&file.name), &mut progress)?;
+        if let Err(error) = restore_file(place, file, &database.join(&file.name), &mut progress) {
+            return Err(match is_there(place, &backup.id)? {
+                true => error,
+                false => format!("backup {} was removed while it was restored: it is too old to be kept", backup.id).into(),
+            });
+        }
     }
     drop(progress);
     new.mark()?;

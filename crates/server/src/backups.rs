@@ -152,17 +152,18 @@ impl Work for Taking {
         let status = status(front);
         status.last_us.store(backup.taken_us, Ordering::Relaxed);
         status.overdue.store(false, Ordering::Relaxed);
-        status.taken.fetch_add(1, Ordering::Relaxed);
         status.last_error.lock().clear();
+        status.taken.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     fn failed(&self, front: &Front, error: &str) {
         tracing::error!("the backup that is due was not taken: {error}");
         let status = status(front);
-        status.failed.fetch_add(1, Ordering::Relaxed);
-        status.overdue.store(true, Ordering::Relaxed);
         *status.last_error.lock() = error.to_string();
+        status.overdue.store(true, Ordering::Relaxed);
+        // Last: whoever sees that one more has failed sees why.
+        status.failed.fetch_add(1, Ordering::Release);
     }
 }
 

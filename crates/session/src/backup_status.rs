@@ -31,8 +31,8 @@ impl BackupStatus {
             ("Vaquita_backup_log_delay_seconds", delay_s.to_string()),
             ("Vaquita_backup_log_end", self.log_end.lock().clone()),
             ("Vaquita_backup_overdue", overdue.to_string()),
-            ("Vaquita_backups_failed", self.failed.load(Ordering::Relaxed).to_string()),
-            ("Vaquita_backups_taken", self.taken.load(Ordering::Relaxed).to_string()),
+            ("Vaquita_backups_failed", self.failed.load(Ordering::Acquire).to_string()),
+            ("Vaquita_backups_taken", self.taken.load(Ordering::Acquire).to_string()),
         ]
     }
 
