@@ -129,7 +129,7 @@ fn nothing_is_left_of_what_was_dropped_truncated_altered_or_forgotten() {
         Ok(row)
     };
     let same = (*altered.def).clone();
-    let (copied, moved) = session.alter_temporary(&altered, same, RowChange::Map(&mut negate), &context()).expect("alter");
+    let (copied, moved) = session.alter_temporary(&altered, same, RowChange::Map(&mut negate, None), &context()).expect("alter");
     assert_eq!((moved, rows(&server, &copied)), (100, 100));
     sound(&server, &copied);
     // Rows that a transaction still holds when the table is dropped.

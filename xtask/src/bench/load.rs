@@ -1,4 +1,4 @@
-//! `cargo xtask bench load`: ten million rows by LOAD DATA, by multi-row INSERT, an index on them, and a dump restored.
+//! `cargo xtask bench load`: ten million rows by LOAD DATA, by multi-row INSERT, indexes on them, a column of another type, and a dump restored.
 //!
 //! One server after the other, each alone, from the same files. LOAD DATA LOCAL and the restore go through the mariadb client,
 //! the inserts through four connections of this program. What is in a table afterwards is compared with what the files hold.
@@ -19,13 +19,14 @@ const CLIENTS: u64 = 4;
 const ROWS_PER_INSERT: u64 = 1000;
 /// Of the dump, as mysqldump makes them: statements of up to a megabyte.
 const ROWS_PER_DUMPED_INSERT: u64 = 10_000;
-const WORK: [&str; 6] = [
+const WORK: [&str; 7] = [
     "LOAD DATA LOCAL",
     "INSERT of 1,000 rows, 4 clients",
     "CREATE INDEX on an integer",
     "CREATE INDEX on a string",
     "restore of a dump, 1 secondary index",
     "CREATE UNIQUE INDEX on a string and an integer",
+    "ALTER of a column to another type, 3 indexes",
 ];
 
 /// What is in a table of the files' rows.
@@ -117,6 +118,8 @@ fn one_server(kind: Kind, input: &Input, outcome: &mut Outcome, figures: &mut Fi
         )?;
     }
     figures.measure(&server, WORK[5], || conn.run("CREATE UNIQUE INDEX pair ON loaded (name, id)").map(drop))?;
+    figures.measure(&server, WORK[6], || conn.run("ALTER TABLE loaded MODIFY amount DECIMAL(12,0) NOT NULL").map(drop))?;
+    check(&server, "loaded", &input.sums)?;
     conn.run("DROP TABLE loaded")?;
 
     conn.run(&create("inserted", ""))?;

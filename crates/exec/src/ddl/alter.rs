@@ -13,7 +13,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::{self, AlterAction, AlterTable, PartitionAction};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
-use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
+use vaquita_storage::{AloneMap, AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
 use vaquita_types::charset::charset;
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_ILLEGAL_HA, ER_NO_SUCH_TABLE, ER_PARTITION_MGMT_ON_NONPARTITIONED, ER_UNKNOWN_ERROR,
@@ -120,8 +120,11 @@ impl Ddl<'_> {
         }
         let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
+        let alone = map.alone();
+        let alone = alone.as_ref().map(|alone| |row: &mut [Value], new: &mut Vec<Value>| alone.map(row, new));
+        let alone = alone.as_ref().map(|alone| alone as AloneMap<'_>);
         let mut convert = |row: Vec<Value>| map.map(row);
-        let change = if keep { RowChange::Keep } else { RowChange::Map(&mut convert) };
+        let change = if keep { RowChange::Keep } else { RowChange::Map(&mut convert, alone) };
         let restarts = new_auto.is_some_and(|column| {
             auto_increment.is_some() || old_auto.is_none_or(|before| before.id != column.id || before.ty != column.ty)
         });
@@ -156,7 +159,7 @@ impl Ddl<'_> {
         let simple = alter.actions.iter().all(is_simple);
         if alter.actions.iter().any(|a| matches!(a, AlterAction::OrderBy(_)))
             && table.def.options.engine.eq_ignore_ascii_case("InnoDB")
-            && has_clustered_key(&table.def)
+            && clustered_key(&table.def).is_some()
         {
             let text = format!("ORDER BY ignored as there is a user-defined clustered index in the table '{}'", table.def.name);
             self.session.warn(Level::Warning, Error::with_message(&ER_UNKNOWN_ERROR, text));
@@ -232,11 +235,12 @@ fn is_simple(action: &AlterAction) -> bool {
     matches!(action, AlterAction::RenameTo(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
 }
 
-/// A primary key, or a unique key of columns that are not NULL, which stands for one.
-fn has_clustered_key(table: &TableDef) -> bool {
+/// The primary key, or the first unique key of whole columns that are not NULL, which stands for one.
+fn clustered_key(table: &TableDef) -> Option<&IndexDef> {
     let nullable = |part: &IndexPart| table.columns.iter().any(|column| column.id == part.column && column.nullable);
-    let stands = |index: &IndexDef| index.kind == IndexKind::Unique && !index.parts.iter().any(nullable);
-    table.primary_key().is_some() || table.indexes.iter().any(stands)
+    let is_whole = |part: &IndexPart| part.prefix.is_none() && !nullable(part);
+    let stands = |index: &&IndexDef| index.kind == IndexKind::Unique && index.parts.iter().all(is_whole);
+    table.primary_key().or_else(|| table.indexes.iter().find(stands))
 }
 
 /// Whether MySQL would have copied the table and so count its rows, which clients and their tests look at; what
@@ -261,18 +265,37 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
         let before = before.and_then(|before| before.generated.as_ref());
         before != c.generated.as_ref() && before.into_iter().chain(&c.generated).any(|generated| generated.stored)
     };
+    let loses = |key: &IndexDef| new.primary_key().is_none() && new.index_named(&key.name).is_none();
     new.columns.iter().any(|c| retyped(c) || computed(c) || generated(c))
-        || !old.hidden_rowid && new.hidden_rowid
+        || clustered_key(old).is_some_and(loses)
         || alter.actions.iter().any(validates)
+}
+
+/// Whether a column of that type has its length in two bytes before the text.
+fn has_long_length(ty: &ColumnType) -> bool {
+    u64::from(ty.length) * u64::from(charset(ty.collation).mbmaxlen) > 255
+}
+
+/// MySQL cuts such texts where they get shorter, and calls that error 1265, not 1406: those of one kind and collation.
+pub(super) fn is_shortened(before: &ColumnType, after: &ColumnType) -> bool {
+    use TypeKind::{Binary, Char, VarBinary, VarChar};
+    before.kind == after.kind
+        && before.collation == after.collation
+        && match before.kind {
+            VarChar | VarBinary => has_long_length(before) == has_long_length(after),
+            Char | Binary => true,
+            _ => false,
+        }
 }
 
 /// InnoDB changes the type without a copy: longer VARCHARs with as many length bytes, more labels.
 pub(super) fn in_place(before: &ColumnType, after: &ColumnType) -> bool {
-    let bytes = |ty: &ColumnType| u64::from(ty.length) * u64::from(charset(ty.collation).mbmaxlen);
     match (before.kind, after.kind) {
         _ if before == after => true,
         (TypeKind::VarChar, TypeKind::VarChar) | (TypeKind::VarBinary, TypeKind::VarBinary) => {
-            before.collation == after.collation && before.length <= after.length && (bytes(before) > 255) == (bytes(after) > 255)
+            before.collation == after.collation
+                && before.length <= after.length
+                && has_long_length(before) == has_long_length(after)
         }
         (TypeKind::Enum, TypeKind::Enum) | (TypeKind::Set, TypeKind::Set) => match (&before.members, &after.members) {
             (Some(few), Some(more)) => before.collation == after.collation && more.starts_with(few),

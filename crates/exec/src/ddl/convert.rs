@@ -10,21 +10,25 @@ use std::sync::Arc;
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::Expr;
-use vaquita_types::convert::{StoreContext, store};
+use vaquita_types::convert::{ProblemKind, StoreContext, StoreProblem, store};
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::{CheckDef, ColumnDef, ColumnDefault, TableDef};
-use vaquita_types::temporal::DateTime;
+use vaquita_types::temporal::{Date, DateTime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
+use super::alone_map::{AloneRowMap, AloneSource, Conversion, to_utc};
+use super::alter::is_shortened;
 use super::generated::local_row;
 use crate::context::{Constants, SessionEnv, Writing};
 use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
 use crate::dml::of_element;
 use crate::dml::stored_exprs::{bind_checks, bind_generated, parse_stored};
+
+type Stored = std::result::Result<Value, Box<StoreProblem>>;
 
 /// Where a value of the new row comes from.
 enum Source {
@@ -51,6 +55,8 @@ pub(super) struct RowMap<'a> {
     strict: bool,
     row: u64,
     next: u64,
+    /// The statement's date in the session's zone.
+    today: Date,
 }
 
 impl<'a> RowMap<'a> {
@@ -93,7 +99,39 @@ impl<'a> RowMap<'a> {
             }
         }
         let next = auto_increment.unwrap_or(1);
-        Ok(RowMap { ddl, old, new: new.clone(), sources, checks, validates, computes_virtual: false, strict, row: 0, next })
+        let today = ddl.now().date();
+        Ok(RowMap {
+            ddl,
+            old,
+            new: new.clone(),
+            sources,
+            checks,
+            validates,
+            computes_virtual: false,
+            strict,
+            row: 0,
+            next,
+            today,
+        })
+    }
+
+    /// The same, if what a row becomes depends on that row alone.
+    pub fn alone(&self) -> Option<AloneRowMap> {
+        let source = |(source, column): (&Source, &ColumnDef)| match source {
+            Source::Keep(at) => Some(AloneSource::Keep(*at)),
+            Source::Convert(at) => {
+                let (from, to) = (self.old.columns.get(*at)?.ty.clone(), column.ty.clone());
+                Some(AloneSource::Convert(Box::new(Conversion { at: *at, from, to, nullable: column.nullable })))
+            }
+            Source::Constant(value) if !value.is_null() || column.nullable => Some(AloneSource::Constant(value.clone())),
+            Source::Constant(_) | Source::AutoIncrement | Source::Expr(_) | Source::Generated(_) => None,
+        };
+        if !self.checks.is_empty() {
+            return None;
+        }
+        let sources = self.sources.iter().zip(&self.new.columns).map(source).collect::<Option<Vec<_>>>()?;
+        let session = self.ddl.session;
+        Some(AloneRowMap { sources, sql_mode: session.sql_mode(), time_zone: session.time_zone().clone(), today: self.today })
     }
 
     /// Virtual columns that are new or changed are computed for all rows.
@@ -200,7 +238,27 @@ impl<'a> RowMap<'a> {
             }
             value => value,
         };
-        self.stored(value, &before.ty, after)
+        let is_shortened = is_shortened(&before.ty, &after.ty);
+        let value = match value {
+            // Spaces at the end of a BINARY are cut without a word.
+            Value::Bytes(bytes) if is_shortened && before.ty.kind == TypeKind::Binary => {
+                match bytes.split_at_checked(after.ty.length as usize) {
+                    Some((kept, rest)) if rest.iter().all(|byte| *byte == b' ') => Value::bytes(kept),
+                    _ => Value::Bytes(bytes),
+                }
+            }
+            value => value,
+        };
+        let stored = self.store(value, &before.ty, after).map_err(|mut problem| {
+            // In a VARCHAR spaces at the end count.
+            let counts_spaces = matches!(before.ty.kind, TypeKind::VarChar | TypeKind::VarBinary);
+            let is_cut = problem.kind == ProblemKind::TooLong || problem.kind == ProblemKind::Cut && counts_spaces;
+            if is_cut && is_shortened {
+                problem.kind = ProblemKind::Truncated;
+            }
+            problem
+        });
+        self.reported(stored, after)
     }
 
     fn null(&self, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
@@ -228,9 +286,19 @@ impl<'a> RowMap<'a> {
         if value.is_null() {
             return self.null(column, column);
         }
+        self.reported(self.store(value, from, column), column)
+    }
+
+    fn store(&self, value: Value, from: &ColumnType, column: &ColumnDef) -> Stored {
         let session = self.ddl.session;
-        let context = StoreContext { sql_mode: session.sql_mode(), time_zone: session.time_zone(), today: self.ddl.now().date() };
-        let value = match store(value, from, &column.ty, &context) {
+        let context = StoreContext { sql_mode: session.sql_mode(), time_zone: session.time_zone(), today: self.today };
+        store(value, from, &column.ty, &context)
+    }
+
+    /// What is stored, after what there is to say of it.
+    fn reported(&self, stored: Stored, column: &ColumnDef) -> Result<Value> {
+        let session = self.ddl.session;
+        let value = match stored {
             Ok(value) => value,
             Err(problem) => {
                 let report = problem.report(&self.new.name, &column.name, self.row, self.strict);
@@ -244,7 +312,7 @@ impl<'a> RowMap<'a> {
                 problem.adjusted
             }
         };
-        Ok(self.ddl.to_utc(value, column))
+        Ok(to_utc(value, &column.ty, session.time_zone()))
     }
 }
 
@@ -317,16 +385,6 @@ impl Ddl<'_> {
         utc.and_then(|utc| self.session.time_zone().from_utc(utc)).unwrap_or(DateTime::ZERO)
     }
 
-    fn to_utc(&self, value: Value, column: &ColumnDef) -> Value {
-        match value {
-            Value::DateTime(local) if column.ty.kind == TypeKind::Timestamp => {
-                let utc = self.session.time_zone().timestamp_to_utc(local);
-                Value::DateTime(utc.map_or(DateTime::ZERO, |utc| utc.value))
-            }
-            value => value,
-        }
-    }
-
     /// What the rows that are there get in an added column.
     pub(super) fn added_default(&self, column: &ColumnDef) -> Result<Value> {
         let value = match &column.default {
@@ -339,6 +397,6 @@ impl Ddl<'_> {
             ColumnDefault::None if column.nullable => Value::Null,
             ColumnDefault::None => implicit_default(column),
         };
-        Ok(self.to_utc(value, column))
+        Ok(to_utc(value, &column.ty, self.session.time_zone()))
     }
 }

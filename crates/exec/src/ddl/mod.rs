@@ -8,6 +8,7 @@
 
 mod actions;
 mod algorithm;
+mod alone_map;
 mod alter;
 mod alter_partitions;
 mod branches;

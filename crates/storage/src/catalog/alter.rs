@@ -8,7 +8,7 @@
 //! | partitions split, merged or made of another function | the rows of those that do not stay are copied (`partitions`) |
 //! | anything else                                       | all rows are copied into new index ids, while others read (S lock) |
 //!
-//! Building and copying go in batches of their own transactions, into index ids that are on the drop
+//! Building and copying go in batches of their own transactions, or in sorted files (`copying`), into index ids that are on the drop
 //! list (CAT-2). The commit that installs the definition, under an X lock, takes them off the list and puts the
 //! replaced ones on it. So after a crash or an error at any point the old table is whole and the half-built
 //! data is reclaimed.
@@ -19,12 +19,13 @@ use std::sync::Arc;
 use vaquita_types::schema::{IndexId, TableDef, TableId};
 use vaquita_types::{Error, Result, Value, errno};
 
+use super::copying::{Copied, Writer};
 use super::ddl::{DdlStatement, check_column_ids, order_indexes};
 use super::partitions::forget_ids;
 use super::progress::Stage;
-use super::table::{Buffers, Table, Written};
+use super::table::Table;
 use super::validation::Validation;
-use super::{Catalog, DdlContext, foreign_keys};
+use super::{Catalog, DdlContext, foreign_keys, internal_transaction};
 use crate::base::kill_points::kill_point;
 use crate::encoding::catalog::keys;
 use crate::encoding::key::Entry;
@@ -37,8 +38,12 @@ pub enum RowChange<'a> {
     /// Columns keep their values; added ones have `added_default`.
     Keep,
     /// Each row (in the order of the old columns) becomes the returned one (new columns); always a copy.
-    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
+    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<AloneMap<'a>>),
 }
+
+/// The same, where what a row becomes depends on that row alone; by any thread, in any order. It may take values from the row, and writes the new one
+/// over that of another row, if there was one. False: there is something to say of the row, which takes its number.
+pub type AloneMap<'a> = &'a (dyn Fn(&mut [Value], &mut Vec<Value>) -> Result<bool> + Sync);
 
 /// What goes with an ALTER.
 pub struct AlterContext<'a> {
@@ -73,9 +78,6 @@ impl<'a> Alter<'a> {
         Alter { instant: self.instant, built: self.built, related, context: self.context }
     }
 }
-
-/// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
-const BATCH_BYTES: usize = 8 << 20;
 
 impl Catalog {
     /// Replaces the definition of `old` by `new`, which may also have another name. Columns and indexes
@@ -252,32 +254,46 @@ impl Catalog {
         if built.is_empty() {
             return Ok(0);
         }
-        let mut keep = keep_columns(&old.def, new);
-        let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
-            RowChange::Keep => &mut keep,
-            RowChange::Map(map) => map,
+        let kept = KeptColumns::of(&old.def, new);
+        let keep_alone = |row: &mut [Value], new: &mut Vec<Value>| kept.take(row, new).map(|()| true);
+        let mut keep_each = |row| kept.map(row);
+        let (map, alone): (&mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<AloneMap<'_>>) = match rows {
+            RowChange::Keep => (&mut keep_each, Some(&keep_alone)),
+            RowChange::Map(map, alone) => (map, alone),
         };
         let target = Table::new(Arc::new(new.clone()))?;
         let fill: Vec<usize> = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
-        let mut read = self.transaction();
+        let mut read = internal_transaction(&self.store, Arc::clone(&context.interrupt));
         read.begin_statement(Reads::Many);
-        let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
-        let mut cursor = read.scan(old.codec.clustered().all(), Direction::Forward, options)?;
-        let mut write = Batch::new(self, context);
-        let mut copied = 0;
-        while let Some((key, value)) = cursor.next(&read)? {
-            let kept_id = if new.hidden_rowid { old.codec.clustered().row_id(Entry { key, value }) } else { Some(0) };
-            let row = map(old.codec.decode_row(key, value)?)?;
-            match target.load(&mut write.txn, &row, kept_id, &fill, &mut write.buffers)? {
-                Written::Done | Written::Skipped => {}
-                Written::Duplicate(duplicate) => return Err(target.duplicate_error(&duplicate, &row)),
+        let expected = old.row_count(&self.transaction())?;
+        let mut writer = Writer::begin(self, context, expected)?;
+        // New row ids ascend with the old keys.
+        let alone = alone.filter(|_| old.def.hidden_rowid || !new.hidden_rowid);
+        let in_parts = match (&mut writer, alone) {
+            (Writer::Sorted(sorted), Some(alone)) => {
+                sorted.copy_in_parts(&Copied { old, new: &target, fill: &fill }, &mut read, alone)?
             }
-            write.wrote(value.len())?;
-            context.progress.add_rows(1);
-            copied += 1;
-        }
-        write.txn.commit_wait()?;
-        kill_point("alter.built");
+            _ => None,
+        };
+        let copied = match in_parts {
+            Some(copied) => copied,
+            None => {
+                context.progress.restart_rows();
+                let options =
+                    ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
+                let mut cursor = read.scan(old.codec.clustered().all(), Direction::Forward, options)?;
+                let mut copied = 0;
+                while let Some((key, value)) = cursor.next(&read)? {
+                    let kept_id = if new.hidden_rowid { old.codec.clustered().row_id(Entry { key, value }) } else { Some(0) };
+                    let row = map(old.codec.decode_row(key, value)?)?;
+                    writer.add(&target, &row, kept_id, &fill, value.len())?;
+                    context.progress.add_rows(1);
+                    copied += 1;
+                }
+                copied
+            }
+        };
+        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.map(row)).transpose())?;
         if !instant {
             forget_added(new);
         }
@@ -285,34 +301,18 @@ impl Catalog {
     }
 }
 
-/// The write side of a build.
-pub(super) struct Batch<'c> {
-    pub txn: Transaction,
-    pub buffers: Buffers,
-    context: &'c DdlContext,
-    rows: usize,
-    bytes: usize,
-    rows_max: usize,
-}
-
-impl<'c> Batch<'c> {
-    pub fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
-        let rows_max = catalog.store.options().tuning.build_batch_rows;
-        Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0, rows_max }
+/// A row of the old columns, by its clustered key.
+pub(super) fn row_in_snapshot(old: &Table, read: &Transaction, key: &[u8]) -> Result<Option<Vec<Value>>> {
+    let (mut value, mut row) = (Vec::new(), None);
+    if read.get(key, Version::Snapshot, &mut value)? {
+        old.for_each_stored(|part| {
+            if part.codec.clustered().all().contains(key) {
+                row = Some(part.codec.decode_row(key, &value)?);
+            }
+            Ok(())
+        })?;
     }
-
-    /// Commits when the batch is large enough; fails if the statement was killed.
-    pub fn wrote(&mut self, bytes: usize) -> Result<()> {
-        self.rows += 1;
-        self.bytes += bytes;
-        if self.rows >= self.rows_max || self.bytes >= BATCH_BYTES {
-            self.context.interrupt.check()?;
-            self.txn.commit_wait()?;
-            kill_point("alter.batch");
-            (self.rows, self.bytes) = (0, 0);
-        }
-        Ok(())
-    }
+    Ok(row)
 }
 
 /// Completes the definition that replaces `old`; indexes that are to be built have id 0. True: the rows stay as they are.
@@ -350,15 +350,34 @@ fn follow_indexes(old: &TableDef, new: &mut TableDef) {
     }
 }
 
-/// The row of the new columns from that of the old ones.
-pub(super) fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Result<Vec<Value>> + use<> {
-    let sources: Vec<_> = new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect();
-    move |mut row| {
-        let take = |(position, default): &(Option<usize>, Value)| match position {
-            Some(p) => row.get_mut(*p).map(std::mem::take).ok_or_else(|| Error::internal("short row")),
-            None => Ok(default.clone()),
-        };
-        sources.iter().map(take).collect()
+/// The row of the new columns from that of the old ones, where columns keep their values.
+pub(super) struct KeptColumns {
+    /// The old position, or what an added column has.
+    sources: Vec<(Option<usize>, Value)>,
+}
+
+impl KeptColumns {
+    pub fn of(old: &TableDef, new: &TableDef) -> KeptColumns {
+        KeptColumns { sources: new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect() }
+    }
+
+    pub fn map(&self, mut row: Vec<Value>) -> Result<Vec<Value>> {
+        let mut new = Vec::new();
+        self.take(&mut row, &mut new)?;
+        Ok(new)
+    }
+
+    /// As an `AloneMap`.
+    fn take(&self, row: &mut [Value], new: &mut Vec<Value>) -> Result<()> {
+        new.resize(self.sources.len(), Value::Null);
+        for ((position, default), to) in self.sources.iter().zip(new) {
+            match position {
+                // The other row's value stays, for its memory.
+                Some(at) => std::mem::swap(row.get_mut(*at).ok_or_else(|| Error::internal("short row"))?, to),
+                None => to.clone_from(default),
+            }
+        }
+        Ok(())
     }
 }
 

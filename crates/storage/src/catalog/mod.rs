@@ -36,6 +36,7 @@
 
 mod alter;
 mod building;
+mod copying;
 mod ddl;
 mod ddl_lock;
 mod events;
@@ -78,7 +79,7 @@ use crate::encoding::catalog::{keys, record};
 use crate::encoding::ids::TEMPORARY_ID_MIN;
 use crate::locks::{Interrupt, LockMode, LockPolicy};
 use crate::txn::{Store, Transaction, TxnOptions};
-pub use alter::{AlterContext, RowChange};
+pub use alter::{AloneMap, AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
 pub use exchange::{RowCheck, stores_alike};
 use foreign_keys::KeyRules;

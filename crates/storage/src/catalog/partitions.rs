@@ -16,9 +16,10 @@ use std::sync::{Arc, OnceLock};
 use vaquita_types::schema::{IndexId, TableDef, TableId};
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::alter::{Alter, Batch, RowChange, keep_columns};
+use super::alter::{Alter, KeptColumns, RowChange, row_in_snapshot};
+use super::copying::Writer;
 use super::ddl::{Change, DdlStatement};
-use super::table::{Table, Written};
+use super::table::Table;
 use super::{Catalog, DdlContext, internal_transaction};
 use crate::base::kill_points::kill_point;
 use crate::encoding::key::Entry;
@@ -173,10 +174,11 @@ impl Catalog {
         alter: &Alter<'_>,
         rows: RowChange<'_>,
     ) -> Result<(u64, Vec<(TableId, i64)>)> {
-        let mut keep = keep_columns(&old.def, new);
+        let kept = KeptColumns::of(&old.def, new);
+        let mut keep_each = |row| kept.map(row);
         let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
-            RowChange::Keep => &mut keep,
-            RowChange::Map(map) => map,
+            RowChange::Keep => &mut keep_each,
+            RowChange::Map(map, _) => map,
         };
         let context = alter.context.ddl;
         let stays: HashSet<TableId> = new.partitions().iter().map(|p| p.id).collect();
@@ -190,7 +192,7 @@ impl Catalog {
         let mut read = internal_transaction(&self.store, Arc::clone(&context.interrupt));
         read.begin_statement(Reads::Many);
         let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
-        let mut write = Batch::new(self, context);
+        let mut writer = Writer::begin(self, context, old.row_count(&self.transaction())?)?;
         let mut copied = 0;
         let mut source = 0..;
         old.for_each_stored(|part| {
@@ -220,19 +222,14 @@ impl Catalog {
                 } else {
                     &target
                 };
-                match into.load(&mut write.txn, &row, row_id, fill, &mut write.buffers)? {
-                    Written::Done | Written::Skipped => {}
-                    Written::Duplicate(duplicate) => return Err(target.duplicate_error(&duplicate, &row)),
-                }
+                writer.add(into, &row, row_id, fill, value.len())?;
                 counts[to] += 1;
-                write.wrote(value.len())?;
                 context.progress.add_rows(1);
                 copied += 1;
             }
             Ok(())
         })?;
-        write.txn.commit_wait()?;
-        kill_point("alter.built");
+        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.map(row)).transpose())?;
         if alter.instant {
             return Ok((0, Vec::new()));
         }

@@ -79,6 +79,11 @@ impl Progress {
         self.enter(stage);
     }
 
+    /// The rows are gone through from the first one again.
+    pub fn restart_rows(&self) {
+        self.done.store(0, Ordering::Relaxed);
+    }
+
     pub fn add_rows(&self, rows: u64) {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }

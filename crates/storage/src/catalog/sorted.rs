@@ -35,11 +35,11 @@ use crate::locks::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
 use crate::spill::sorted_run::{Run, RunFile, SameKey};
 use crate::spill::sorter::SortBuffer;
-use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Transaction, Version};
+use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Store, Transaction, Version};
 
 /// Rows and entries between two looks whether the statement was killed.
-const CHECK_ROWS: u64 = 1 << 10;
-const READAHEAD_BYTES: usize = 1 << 20;
+pub(super) const CHECK_ROWS: u64 = 1 << 10;
+pub(super) const READAHEAD_BYTES: usize = 1 << 20;
 /// Parts of the table for each thread, and bytes of one at least.
 const PIECES_PER_THREAD: usize = 8;
 const PIECE_BYTES_MIN: u64 = 1 << 20;
@@ -85,7 +85,7 @@ impl Catalog {
     }
 
     /// Nobody reads the indexes yet, and nobody writes them, so that no lock is needed and no key is noted.
-    fn add_files(&self, files: SortedFiles) -> Result<()> {
+    pub(super) fn add_files(&self, files: SortedFiles) -> Result<()> {
         self.store.submit_and_wait(CommitRequest {
             records: Records::with_capacity(0),
             touched: Touched::Keys(Vec::new()),
@@ -97,6 +97,12 @@ impl Catalog {
             interrupt: None,
         })
     }
+}
+
+/// Ranges of a table's rows, for threads to take one after the other.
+pub(super) fn pieces(store: &Store, all: &KeyRange) -> Result<Vec<KeyRange>> {
+    let piece_bytes = (store.range_bytes(all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
+    store.split(all, piece_bytes)
 }
 
 struct Build<'a> {
@@ -174,9 +180,7 @@ impl Build<'_> {
         self.read.begin_statement(Reads::Many);
         let view = self.read.share_view().ok_or_else(|| Error::internal("an index build that has written"))?;
         let store = self.read.store().clone();
-        let all = self.table.codec.clustered().all();
-        let piece_bytes = (store.range_bytes(&all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
-        let ranges = store.split(&all, piece_bytes)?;
+        let ranges = pieces(&store, &self.table.codec.clustered().all())?;
         let pieces = Queue::new(&ranges);
         let helpers = Helpers::take(ranges.len().saturating_sub(1));
         let file = store.scratches().new_file()?;
