@@ -23,6 +23,14 @@ const RULES: &[Rule] = &[
         applies: |sql, vaquita, mysql| sql.matches("WITH ").count() > 1 && is_refused_by_mysql(vaquita, mysql, 1146),
     },
     Rule {
+        reason: "MySQL reads an index that a temporary table of its own does not have (1030, error 124)",
+        applies: |_, vaquita, mysql| is_refused_by_mysql(vaquita, mysql, 1030),
+    },
+    Rule {
+        reason: "MySQL answers a query whose HAVING is always false with OK, without columns",
+        applies: |sql, vaquita, mysql| sql.contains(" HAVING ") && is_refused_by_mysql(vaquita, mysql, 0),
+    },
+    Rule {
         reason: "MySQL loses a temporary table of its own in a recursive common table expression",
         applies: |sql, vaquita, mysql| sql.contains("WITH RECURSIVE ") && is_refused_by_mysql(vaquita, mysql, 1112),
     },
