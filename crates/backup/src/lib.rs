@@ -41,6 +41,8 @@ mod objects;
 mod open;
 mod pieces;
 mod place;
+#[cfg(test)]
+mod removing;
 mod report;
 mod restore;
 mod sealed;

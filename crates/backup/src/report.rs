@@ -100,6 +100,16 @@ fn table<const N: usize>(lines: &[[String; N]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::removing::{Removing, two_backups};
+
+    #[test]
+    fn a_backup_that_is_removed_meanwhile_is_not_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (inner, [first, _]) = two_backups(dir.path());
+        let shown = list(&Removing { inner, backup: first, at: "a/backup.json" }).unwrap();
+        let ids: Vec<&str> = shown.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(ids, ["b"]);
+    }
 
     #[test]
     fn sizes_and_times_are_shown() {

@@ -146,3 +146,19 @@ fn restore_file(place: &dyn Place, file: &StoredFile, path: &Path, progress: &mu
 pub fn damaged(place: &dyn Place, file: &StoredFile) -> Failure {
     format!("{}/{} is damaged: it is not what was stored", place.shown(), file.stored).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::removing::{Removing, two_backups};
+
+    #[test]
+    fn a_restore_says_that_its_backup_was_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (inner, [first, second]) = two_backups(dir.path());
+        let place = Removing { inner, backup: first.clone(), at: "a/MANIFEST" };
+        let error = restore_files(&place, &first, &dir.path().join("data")).err().unwrap().to_string();
+        assert!(error.starts_with("backup a was removed while it was restored"), "{error}");
+        restore_files(&place, &second, &dir.path().join("data")).unwrap();
+    }
+}

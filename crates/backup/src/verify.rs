@@ -66,86 +66,15 @@ pub fn verify(place: &dyn Place, id: Option<&str>) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::path::Path;
-
     use super::*;
-    use crate::directory::Directory;
-    use crate::manifest::{StoredFile, format, hex};
-    use crate::place::{Object, Upload};
-    use sha2::{Digest, Sha256};
-
-    /// A place from which a backup goes when something of it is read.
-    struct Removing {
-        inner: Directory,
-        backup: Option<Backup>,
-        at: String,
-    }
-
-    impl Place for Removing {
-        fn create(&self, name: &str) -> Result<Box<dyn Upload>> {
-            self.inner.create(name)
-        }
-
-        fn open(&self, name: &str) -> Result<Box<dyn Read>> {
-            if let Some(backup) = self.backup.as_ref().filter(|_| name.ends_with(&self.at)) {
-                backup.remove(&self.inner)?;
-            }
-            self.inner.open(name)
-        }
-
-        fn list(&self, prefix: &str) -> Result<Vec<Object>> {
-            self.inner.list(prefix)
-        }
-
-        fn remove(&self, name: &str) -> Result<()> {
-            self.inner.remove(name)
-        }
-
-        fn lock(&self) -> Result<Box<dyn Send>> {
-            self.inner.lock()
-        }
-
-        fn shown(&self) -> String {
-            self.inner.shown()
-        }
-    }
-
-    /// Two backups of a file each.
-    fn place(dir: &Path) -> (Directory, Vec<Backup>) {
-        let place = Directory::open(&dir.join("backups"), true).unwrap();
-        let backup = |id: &str| {
-            let stored = format!("backups/{id}/MANIFEST");
-            let mut upload = place.create(&stored).unwrap();
-            upload.write_all(b"content").unwrap();
-            upload.finish().unwrap();
-            let file = StoredFile { name: "MANIFEST".into(), bytes: 7, sha256: hex(&Sha256::digest(b"content")), stored };
-            let backup = Backup {
-                format: format(),
-                id: id.into(),
-                server_uuid: "u".into(),
-                version: "1".into(),
-                taken_us: 1,
-                seconds: 0.0,
-                log_file: String::new(),
-                log_pos: 0,
-                gtids: String::new(),
-                new_bytes: 0,
-                files: vec![file],
-            };
-            backup.write(&place).unwrap();
-            backup
-        };
-        let backups = ["a", "b"].map(backup).into();
-        (place, backups)
-    }
+    use crate::removing::{Removing, two_backups};
 
     #[test]
     fn a_backup_that_is_removed_meanwhile_is_no_finding() {
         for at in ["a/backup.json", "a/MANIFEST"] {
             let dir = tempfile::tempdir().unwrap();
-            let (inner, mut backups) = place(dir.path());
-            let place = Removing { inner, backup: Some(backups.remove(0)), at: at.into() };
+            let (inner, [first, _]) = two_backups(dir.path());
+            let place = Removing { inner, backup: first, at };
             assert_eq!(verify(&place, None).unwrap(), [] as [String; 0], "{at}");
             assert_eq!(ids(&place).unwrap(), ["b"]);
         }
@@ -154,7 +83,7 @@ mod tests {
     #[test]
     fn what_is_missing_of_a_backup_that_is_there_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        let (place, _) = place(dir.path());
+        let (place, _) = two_backups(dir.path());
         place.remove("backups/a/MANIFEST").unwrap();
         let findings = verify(&place, None).unwrap();
         assert!(matches!(&findings[..], [finding] if finding.starts_with("backup a: ") && finding.ends_with(" is missing")));

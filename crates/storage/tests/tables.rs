@@ -11,8 +11,8 @@ use std::time::Duration;
 use common::{Server, column_def, context, index_def, interrupt, open, server, table_def};
 use proptest::prelude::*;
 use vaquita_storage::{
-    AlterContext, Buffers, CheckReport, Direction, EngineOptions, Entry, Isolation, LockMode, LockPolicy, NewRows, Reads,
-    RowChange, ScanOptions, Table, Transaction, TxnOptions, Version, Written, check_table,
+    AloneMap, AlterContext, Buffers, CheckReport, Direction, EngineOptions, Entry, Isolation, LockMode, LockPolicy, NewRows,
+    Reads, RowChange, ScanOptions, Table, Transaction, TxnOptions, Version, Written, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnId, IndexId, TableDef};
@@ -373,71 +373,73 @@ fn alter_builds_indexes_and_copies() {
     assert_eq!(*s.table("t").statistics().expect("kept"), *statistics);
 }
 
+/// Makes a row of another one by a function, but for one `id`.
+struct Alone(fn(&mut Vec<Value>), i64);
+
+impl Alone {
+    fn each(&self, mut row: Vec<Value>) -> Result<Vec<Value>> {
+        (self.0)(&mut row);
+        Ok(row)
+    }
+}
+
+impl AloneMap for Alone {
+    fn map(&self, row: &mut [Value], new: &mut Vec<Value>) -> Result<bool> {
+        *new = self.each(row.to_vec())?;
+        Ok(row[0] != int(self.1))
+    }
+}
+
 /// By several threads, or by one after a row that is not theirs; in many runs, with and without hidden row ids.
 #[test]
 fn many_rows_are_copied_in_sorted_files() {
     const ROWS: i64 = 20_000;
-    for primary in [true, false] {
+    let negated = |row: &mut Vec<Value>| {
+        if let Value::Int(v) = row[1] {
+            row[1] = int(-v);
+        }
+    };
+    // Two rows get one key.
+    let pair = |row: &mut Vec<Value>| {
+        if row[0] == int(12_345) {
+            row[0] = int(17);
+        }
+    };
+    for indexes in [&["primary id", "key v: v"], &["key v: v", "key id: id"]] {
+        let has_primary = indexes[0] == "primary id";
         let options = EngineOptions { write_set_bytes: 64 << 10, ..EngineOptions::default() };
         let s = common::open_with(tempfile::tempdir().unwrap(), options);
         s.catalog.create_database("db", CollationId::default(), &context()).unwrap();
-        let indexes: &[&str] = if primary { &["primary id", "key v: v"] } else { &["key v: v", "key id: id"] };
         s.catalog.create_table(table_def("t", "id int, v int, s varchar(20)", indexes), &context()).unwrap();
         let rows: Vec<Vec<Value>> = (0..ROWS).map(|i| vec![int(i), int(i * 7 % ROWS), text(&format!("v{i}"))]).collect();
         s.insert("t", &rows.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
-        let mut each = |mut row: Vec<Value>| {
-            let Value::Int(i) = row[1] else { return Err(Error::internal("v")) };
-            row[1] = Value::Int(-i);
-            Ok(row)
-        };
-        // Rows whose values are in order, so that one is refused in the middle.
-        let alone = |refused: i64| {
-            move |row: &mut [Value], new: &mut Vec<Value>| {
-                let Value::Int(i) = row[1] else { return Err(Error::internal("v")) };
-                *new = row.to_vec();
-                new[1] = Value::Int(-i);
-                Ok(row[0] != int(refused))
-            }
-        };
         for refused in [-1, ROWS / 2] {
-            let old = s.table("t");
-            let before = s.rows("t");
-            let alone = alone(refused);
+            let (old, before) = (s.table("t"), s.rows("t"));
+            let alone = Alone(negated, refused);
+            let mut each = |row| alone.each(row);
             let change = RowChange::Map(&mut each, Some(&alone));
             let (table, copied) = s.catalog.alter_table(&old, (*old.def).clone(), change, &context()).unwrap();
             assert_eq!(copied, ROWS as u64);
             assert_ne!(table.def.indexes[0].id, old.def.indexes[0].id);
             s.assert_sound("t", ROWS as u64);
-            let negated = |row: &Vec<Value>| {
-                if let Value::Int(v) = row[1] { vec![row[0].clone(), int(-v), row[2].clone()] } else { row.clone() }
-            };
-            assert_eq!(s.rows("t"), before.iter().map(negated).collect::<Vec<_>>());
+            assert_eq!(s.rows("t"), before.into_iter().map(|row| alone.each(row).unwrap()).collect::<Vec<_>>());
         }
-        // Two rows get one key: of the rows themselves, and of an index, by threads and by one.
-        let pairs = |row: &mut [Value], new: &mut Vec<Value>| {
-            let Value::Int(i) = row[0] else { return Err(Error::internal("id")) };
-            *new = row.to_vec();
-            new[0] = Value::Int(if i == 12_345 { 17 } else { i });
-            Ok(true)
-        };
-        let mut pairs_each = |mut row: Vec<Value>| {
-            let mut new = Vec::new();
-            pairs(&mut row, &mut new).map(|_| new)
-        };
-        for unique in ["primary id", "unique u: id"] {
-            for is_alone in [true, false] {
+        // The key of the rows themselves, and of an index; by threads and by one.
+        for unique in ["primary id", "unique u: id"].into_iter().filter(|unique| has_primary || *unique != "primary id") {
+            for by_threads in [true, false] {
                 let old = s.table("t");
                 let mut new = (*old.def).clone();
-                if unique == "primary id" && primary {
-                    new.indexes[0] = index_def(&new, 0, unique);
-                } else if unique == "primary id" {
-                    continue;
+                let index = index_def(&new, 0, unique);
+                if unique == "primary id" {
+                    new.indexes[0] = index
                 } else {
-                    new.indexes.push(index_def(&new, 0, unique));
+                    new.indexes.push(index)
                 }
-                let change = RowChange::Map(&mut pairs_each, is_alone.then_some(&pairs));
+                let alone = Alone(pair, -1);
+                let mut each = |row| alone.each(row);
+                let change = RowChange::Map(&mut each, by_threads.then_some(&alone as &dyn AloneMap));
+                let key = if has_primary { "PRIMARY" } else { "u" };
                 let failed = s.catalog.alter_table(&old, new, change, &context());
-                let key = if primary { "PRIMARY" } else { "u" };
                 assert_eq!(code(failed), (1062, format!("Duplicate entry '17' for key 't.{key}'")));
                 s.assert_sound("t", ROWS as u64);
             }

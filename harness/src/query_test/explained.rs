@@ -3,36 +3,25 @@
 use super::checks::{Check, Place};
 use super::servers::Outcome;
 
+/// What MySQL refuses, with which error, if the query has a word: its mistake.
+const REFUSED: [(u16, &str, &str); 5] = [
+    (1235, "", "MySQL refuses ANY and ALL of queries with window functions"),
+    (1054, " HAVING ", "MySQL does not find a grouped column that HAVING names, where views or subqueries are around"),
+    (1112, "WITH RECURSIVE ", "MySQL loses a temporary table of its own in a recursive common table expression"),
+    (1030, "", "MySQL reads an index that a temporary table of its own does not have (error 124)"),
+    (0, " HAVING ", "MySQL answers a query whose HAVING is always false with OK, without columns"),
+];
+
 struct Rule {
     /// What differs, and why it may.
     reason: &'static str,
     applies: fn(&str, &Outcome, &Outcome) -> bool,
 }
 
-const RULES: &[Rule] = &[
-    Rule {
-        reason: "MySQL refuses ANY and ALL of queries with window functions",
-        applies: |_, vaquita, mysql| is_refused_by_mysql(vaquita, mysql, 1235),
-    },
-    Rule {
-        reason: "MySQL does not find a grouped column that HAVING names, where views or subqueries are around",
-        applies: |sql, vaquita, mysql| sql.contains(" HAVING ") && is_refused_by_mysql(vaquita, mysql, 1054),
-    },
+const RULES: [Rule; 2] = [
     Rule {
         reason: "MySQL does not find a common table expression that a side of a set operation with a WITH of its own names",
         applies: |sql, vaquita, mysql| sql.matches("WITH ").count() > 1 && is_refused_by_mysql(vaquita, mysql, 1146),
-    },
-    Rule {
-        reason: "MySQL reads an index that a temporary table of its own does not have (1030, error 124)",
-        applies: |_, vaquita, mysql| is_refused_by_mysql(vaquita, mysql, 1030),
-    },
-    Rule {
-        reason: "MySQL answers a query whose HAVING is always false with OK, without columns",
-        applies: |sql, vaquita, mysql| sql.contains(" HAVING ") && is_refused_by_mysql(vaquita, mysql, 0),
-    },
-    Rule {
-        reason: "MySQL loses a temporary table of its own in a recursive common table expression",
-        applies: |sql, vaquita, mysql| sql.contains("WITH RECURSIVE ") && is_refused_by_mysql(vaquita, mysql, 1112),
     },
     Rule {
         reason: "MySQL loses rows of a side of EXCEPT or INTERSECT beside one with the total row of ROLLUP",
@@ -54,5 +43,8 @@ pub fn rule(check: &Check, vaquita: &Outcome, mysql: &Outcome) -> Option<&'stati
     if check.right.place != Place::Mysql {
         return None;
     }
-    RULES.iter().find(|rule| (rule.applies)(&check.left.sql, vaquita, mysql)).map(|rule| rule.reason)
+    let sql = &check.left.sql;
+    let is_refused = |(code, word, _): &&(u16, &str, &str)| sql.contains(word) && is_refused_by_mysql(vaquita, mysql, *code);
+    let refused = REFUSED.iter().find(is_refused).map(|(_, _, reason)| *reason);
+    refused.or_else(|| RULES.iter().find(|rule| (rule.applies)(sql, vaquita, mysql)).map(|rule| rule.reason))
 }

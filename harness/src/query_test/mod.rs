@@ -217,7 +217,7 @@ impl Test {
         (left, right): (Outcome, Outcome),
     ) -> Result<bool, String> {
         if matches!(difference, Difference::Internal(_)) {
-            println!("-- left: {}; right: {}", printed(&left), printed(&right));
+            println!("-- left:\n{}\n-- right:\n{}", indented(&printed(&left)), indented(&printed(&right)));
         }
         let count = self.found.entry((check.name, difference.clone())).or_default();
         *count += 1;

@@ -14,15 +14,15 @@ use vaquita_parser::ast::{self, AlterAction, AlterTable, PartitionAction};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{AloneMap, AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
-use vaquita_types::charset::charset;
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_ILLEGAL_HA, ER_NO_SUCH_TABLE, ER_PARTITION_MGMT_ON_NONPARTITIONED, ER_UNKNOWN_ERROR,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, IndexPart, TableDef};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{Error, Result, Value};
 
 use super::actions::Edit;
 use super::algorithm::Way;
+use super::conversion::in_place;
 use super::convert::RowMap;
 use super::foreign_keys::AddedKeys;
 use super::temporary::refuse_in_alter;
@@ -121,8 +121,7 @@ impl Ddl<'_> {
         let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
         let alone = map.alone();
-        let alone = alone.as_ref().map(|alone| |row: &mut [Value], new: &mut Vec<Value>| alone.map(row, new));
-        let alone = alone.as_ref().map(|alone| alone as AloneMap<'_>);
+        let alone = alone.as_ref().map(|alone| alone as &dyn AloneMap);
         let mut convert = |row: Vec<Value>| map.map(row);
         let change = if keep { RowChange::Keep } else { RowChange::Map(&mut convert, alone) };
         let restarts = new_auto.is_some_and(|column| {
@@ -269,38 +268,4 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
     new.columns.iter().any(|c| retyped(c) || computed(c) || generated(c))
         || clustered_key(old).is_some_and(loses)
         || alter.actions.iter().any(validates)
-}
-
-/// Whether a column of that type has its length in two bytes before the text.
-fn has_long_length(ty: &ColumnType) -> bool {
-    u64::from(ty.length) * u64::from(charset(ty.collation).mbmaxlen) > 255
-}
-
-/// MySQL cuts such texts where they get shorter, and calls that error 1265, not 1406: those of one kind and collation.
-pub(super) fn is_shortened(before: &ColumnType, after: &ColumnType) -> bool {
-    use TypeKind::{Binary, Char, VarBinary, VarChar};
-    before.kind == after.kind
-        && before.collation == after.collation
-        && match before.kind {
-            VarChar | VarBinary => has_long_length(before) == has_long_length(after),
-            Char | Binary => true,
-            _ => false,
-        }
-}
-
-/// InnoDB changes the type without a copy: longer VARCHARs with as many length bytes, more labels.
-pub(super) fn in_place(before: &ColumnType, after: &ColumnType) -> bool {
-    match (before.kind, after.kind) {
-        _ if before == after => true,
-        (TypeKind::VarChar, TypeKind::VarChar) | (TypeKind::VarBinary, TypeKind::VarBinary) => {
-            before.collation == after.collation
-                && before.length <= after.length
-                && has_long_length(before) == has_long_length(after)
-        }
-        (TypeKind::Enum, TypeKind::Enum) | (TypeKind::Set, TypeKind::Set) => match (&before.members, &after.members) {
-            (Some(few), Some(more)) => before.collation == after.collation && more.starts_with(few),
-            _ => false,
-        },
-        _ => false,
-    }
 }

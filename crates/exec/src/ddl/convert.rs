@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::Expr;
-use vaquita_types::convert::{ProblemKind, StoreContext, StoreProblem, store};
+use vaquita_types::convert::StoreContext;
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED,
 };
@@ -19,8 +19,8 @@ use vaquita_types::temporal::{Date, DateTime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
-use super::alone_map::{AloneRowMap, AloneSource, Conversion, to_utc};
-use super::alter::is_shortened;
+use super::alone_map::AloneRowMap;
+use super::conversion::{Conversion, Stored, stored, to_utc};
 use super::generated::local_row;
 use crate::context::{Constants, SessionEnv, Writing};
 use crate::dml::group_numbers::counting_index;
@@ -28,12 +28,10 @@ use crate::dml::implicit_default;
 use crate::dml::of_element;
 use crate::dml::stored_exprs::{bind_checks, bind_generated, parse_stored};
 
-type Stored = std::result::Result<Value, Box<StoreProblem>>;
-
 /// Where a value of the new row comes from.
-enum Source {
+pub(super) enum Source {
     Keep(usize),
-    Convert(usize),
+    Convert(usize, Conversion),
     Constant(Value),
     AutoIncrement,
     /// DEFAULT (expr), over the new row.
@@ -46,7 +44,7 @@ pub(super) struct RowMap<'a> {
     ddl: &'a Ddl<'a>,
     old: &'a TableDef,
     new: TableDef,
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
     /// The enforced constraints, and whether rows have not been checked against one of them.
     checks: Vec<(String, Expr)>,
     validates: bool,
@@ -78,7 +76,10 @@ impl<'a> RowMap<'a> {
                     Source::Generated(bound.ok_or_else(|| Error::internal("a generated column without its expression"))?)
                 }
                 Some(at) if old.columns.get(at).is_some_and(|c| same(c, column)) => Source::Keep(at),
-                Some(at) => Source::Convert(at),
+                Some(at) => {
+                    let before = old.columns.get(at).ok_or_else(|| Error::internal("a column without a place"))?;
+                    Source::Convert(at, Conversion::new(before, column))
+                }
                 None if column.auto_increment && has_rows && counting_index(new).is_some() => {
                     return Err(Error::unsupported("ADD of an AUTO_INCREMENT column that is a later part of a key"));
                 }
@@ -91,7 +92,7 @@ impl<'a> RowMap<'a> {
         let validates = new.options.checks.iter().any(|check| check.enforced && !known(check));
         let checks = bind_checks(new, ddl.catalog)?;
         // Of columns that are converted others may be generated.
-        if sources.iter().any(|source| matches!(source, Source::Convert(_))) {
+        if sources.iter().any(|source| matches!(source, Source::Convert(..))) {
             for (position, expr) in generated {
                 if let Some(source) = sources.get_mut(position) {
                     *source = Source::Generated(expr);
@@ -104,7 +105,7 @@ impl<'a> RowMap<'a> {
             ddl,
             old,
             new: new.clone(),
-            sources,
+            sources: sources.into(),
             checks,
             validates,
             computes_virtual: false,
@@ -117,21 +118,21 @@ impl<'a> RowMap<'a> {
 
     /// The same, if what a row becomes depends on that row alone.
     pub fn alone(&self) -> Option<AloneRowMap> {
-        let source = |(source, column): (&Source, &ColumnDef)| match source {
-            Source::Keep(at) => Some(AloneSource::Keep(*at)),
-            Source::Convert(at) => {
-                let (from, to) = (self.old.columns.get(*at)?.ty.clone(), column.ty.clone());
-                Some(AloneSource::Convert(Box::new(Conversion { at: *at, from, to, nullable: column.nullable })))
-            }
-            Source::Constant(value) if !value.is_null() || column.nullable => Some(AloneSource::Constant(value.clone())),
-            Source::Constant(_) | Source::AutoIncrement | Source::Expr(_) | Source::Generated(_) => None,
+        let is_alone = |(source, column): (&Source, &ColumnDef)| match source {
+            Source::Keep(_) | Source::Convert(..) => true,
+            Source::Constant(value) => column.nullable || !value.is_null(),
+            Source::AutoIncrement | Source::Expr(_) | Source::Generated(_) => false,
         };
-        if !self.checks.is_empty() {
+        if !self.checks.is_empty() || !self.sources.iter().zip(&self.new.columns).all(is_alone) {
             return None;
         }
-        let sources = self.sources.iter().zip(&self.new.columns).map(source).collect::<Option<Vec<_>>>()?;
+        let StoreContext { sql_mode, time_zone, today } = self.context();
+        Some(AloneRowMap { sources: self.sources.clone(), sql_mode, time_zone: time_zone.clone(), today })
+    }
+
+    fn context(&self) -> StoreContext<'_> {
         let session = self.ddl.session;
-        Some(AloneRowMap { sources, sql_mode: session.sql_mode(), time_zone: session.time_zone().clone(), today: self.today })
+        StoreContext { sql_mode: session.sql_mode(), time_zone: session.time_zone(), today: self.today }
     }
 
     /// Virtual columns that are new or changed are computed for all rows.
@@ -155,7 +156,7 @@ impl<'a> RowMap<'a> {
 
     /// Stored values may change.
     pub fn converts(&self) -> bool {
-        self.sources.iter().any(|s| matches!(s, Source::Convert(_)))
+        self.sources.iter().any(|s| matches!(s, Source::Convert(..)))
     }
 
     pub fn map(&mut self, row: Vec<Value>) -> Result<Vec<Value>> {
@@ -164,10 +165,10 @@ impl<'a> RowMap<'a> {
         for (source, column) in self.sources.iter().zip(&self.new.columns) {
             new.push(match source {
                 Source::Keep(at) => row.get(*at).cloned().unwrap_or_default(),
-                Source::Convert(at) => {
-                    let before = self.old.columns.get(*at).ok_or_else(|| Error::internal("a column without a place"))?;
-                    self.convert(row.get(*at).cloned().unwrap_or_default(), before, column)?
-                }
+                Source::Convert(at, conversion) => match row.get(*at).cloned().unwrap_or_default() {
+                    Value::Null => self.null(self.old.columns.get(*at), column)?,
+                    value => self.reported(conversion.stored(value, &self.context()), column)?,
+                },
                 Source::Constant(value) => value.clone(),
                 Source::AutoIncrement => {
                     let value = self.stored(Value::UInt(self.next), &ColumnType::bigint_unsigned(), column)?;
@@ -225,47 +226,12 @@ impl<'a> RowMap<'a> {
         check_row(&self.checks, row, &self.new.columns, self.ddl.session)
     }
 
-    fn convert(&self, value: Value, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
-        if value.is_null() {
-            return self.null(before, after);
-        }
-        if before.ty == after.ty {
-            return Ok(value);
-        }
-        let value = match value {
-            Value::DateTime(utc) if before.ty.kind == TypeKind::Timestamp => {
-                Value::DateTime(self.ddl.session.time_zone().timestamp_from_utc(utc))
-            }
-            value => value,
-        };
-        let is_shortened = is_shortened(&before.ty, &after.ty);
-        let value = match value {
-            // Spaces at the end of a BINARY are cut without a word.
-            Value::Bytes(bytes) if is_shortened && before.ty.kind == TypeKind::Binary => {
-                match bytes.split_at_checked(after.ty.length as usize) {
-                    Some((kept, rest)) if rest.iter().all(|byte| *byte == b' ') => Value::bytes(kept),
-                    _ => Value::Bytes(bytes),
-                }
-            }
-            value => value,
-        };
-        let stored = self.store(value, &before.ty, after).map_err(|mut problem| {
-            // In a VARCHAR spaces at the end count.
-            let counts_spaces = matches!(before.ty.kind, TypeKind::VarChar | TypeKind::VarBinary);
-            let is_cut = problem.kind == ProblemKind::TooLong || problem.kind == ProblemKind::Cut && counts_spaces;
-            if is_cut && is_shortened {
-                problem.kind = ProblemKind::Truncated;
-            }
-            problem
-        });
-        self.reported(stored, after)
-    }
-
-    fn null(&self, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
+    /// What a column stores for NULL, which another one may have had.
+    fn null(&self, before: Option<&ColumnDef>, after: &ColumnDef) -> Result<Value> {
         if after.nullable {
             return Ok(Value::Null);
         }
-        let retyped = before.ty != after.ty;
+        let retyped = before.is_some_and(|before| before.ty != after.ty);
         let error = if retyped {
             Error::new(&WARN_DATA_TRUNCATED, &[&after.name, &self.row])
         } else {
@@ -284,35 +250,22 @@ impl<'a> RowMap<'a> {
     /// The value as the column stores it.
     fn stored(&self, value: Value, from: &ColumnType, column: &ColumnDef) -> Result<Value> {
         if value.is_null() {
-            return self.null(column, column);
+            return self.null(None, column);
         }
-        self.reported(self.store(value, from, column), column)
-    }
-
-    fn store(&self, value: Value, from: &ColumnType, column: &ColumnDef) -> Stored {
-        let session = self.ddl.session;
-        let context = StoreContext { sql_mode: session.sql_mode(), time_zone: session.time_zone(), today: self.today };
-        store(value, from, &column.ty, &context)
+        self.reported(stored(value, from, &column.ty, &self.context()), column)
     }
 
     /// What is stored, after what there is to say of it.
     fn reported(&self, stored: Stored, column: &ColumnDef) -> Result<Value> {
-        let session = self.ddl.session;
-        let value = match stored {
-            Ok(value) => value,
-            Err(problem) => {
-                let report = problem.report(&self.new.name, &column.name, self.row, self.strict);
-                if problem.is_note(self.strict) {
-                    session.warn(Level::Note, report);
-                } else if self.strict || problem.always_fails() {
-                    return Err(report);
-                } else {
-                    session.warn(Level::Warning, report);
-                }
-                problem.adjusted
+        stored.or_else(|problem| {
+            let report = problem.report(&self.new.name, &column.name, self.row, self.strict);
+            let is_note = problem.is_note(self.strict);
+            if !is_note && (self.strict || problem.always_fails()) {
+                return Err(report);
             }
-        };
-        Ok(to_utc(value, &column.ty, session.time_zone()))
+            self.ddl.session.warn(if is_note { Level::Note } else { Level::Warning }, report);
+            Ok(problem.adjusted)
+        })
     }
 }
 

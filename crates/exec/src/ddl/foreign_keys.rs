@@ -21,7 +21,7 @@ use vaquita_types::schema::{
 };
 use vaquita_types::{Error, Result};
 
-use super::alter::in_place;
+use super::conversion::in_place;
 use super::{Ddl, generated};
 use crate::dml::AddedKey;
 

@@ -1,7 +1,7 @@
 //! DDL: from statements to definitions in the catalog.
 //!
 //! `data_type` turns a declared type into a `ColumnType`; `columns` and `indexes` build the parts of a
-//! `TableDef` with MySQL's checks; `create` and `alter` put them together; the catalog then makes
+//! `TableDef` with MySQL's checks; `create` and `alter` put them together (`convert` makes new rows of old ones, `alone_map` by several threads, `conversion` a value); the catalog then makes
 //! each statement one atomic commit. `checks` holds CHECK constraints, `generated` generated columns, `functional` indexes over expressions, `from_query` CREATE TABLE … SELECT,
 //! `show_create` prints a definition back as MySQL does, `temporary` is what temporary tables have of their own,
 //! `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
@@ -15,6 +15,7 @@ mod branches;
 pub(crate) mod checks;
 mod checksum;
 pub mod columns;
+mod conversion;
 mod convert;
 pub mod create;
 mod engines;

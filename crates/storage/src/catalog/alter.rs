@@ -38,12 +38,15 @@ pub enum RowChange<'a> {
     /// Columns keep their values; added ones have `added_default`.
     Keep,
     /// Each row (in the order of the old columns) becomes the returned one (new columns); always a copy.
-    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<AloneMap<'a>>),
+    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<&'a dyn AloneMap>),
 }
 
-/// The same, where what a row becomes depends on that row alone; by any thread, in any order. It may take values from the row, and writes the new one
-/// over that of another row, if there was one. False: there is something to say of the row, which takes its number.
-pub type AloneMap<'a> = &'a (dyn Fn(&mut [Value], &mut Vec<Value>) -> Result<bool> + Sync);
+/// The same, where what a row becomes depends on that row alone: any thread asks, in any order.
+pub trait AloneMap: Sync {
+    /// May take values from the row, and writes the new one over that of another row, if there was one. False: there is something to say of the row,
+    /// which takes its number.
+    fn map(&self, row: &mut [Value], new: &mut Vec<Value>) -> Result<bool>;
+}
 
 /// What goes with an ALTER.
 pub struct AlterContext<'a> {
@@ -255,10 +258,9 @@ impl Catalog {
             return Ok(0);
         }
         let kept = KeptColumns::of(&old.def, new);
-        let keep_alone = |row: &mut [Value], new: &mut Vec<Value>| kept.take(row, new).map(|()| true);
-        let mut keep_each = |row| kept.map(row);
-        let (map, alone): (&mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<AloneMap<'_>>) = match rows {
-            RowChange::Keep => (&mut keep_each, Some(&keep_alone)),
+        let mut keep_each = |row| kept.row(row);
+        let (map, alone): (&mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>, Option<&dyn AloneMap>) = match rows {
+            RowChange::Keep => (&mut keep_each, Some(&kept)),
             RowChange::Map(map, alone) => (map, alone),
         };
         let target = Table::new(Arc::new(new.clone()))?;
@@ -293,7 +295,7 @@ impl Catalog {
                 copied
             }
         };
-        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.map(row)).transpose())?;
+        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.row(row)).transpose())?;
         if !instant {
             forget_added(new);
         }
@@ -361,14 +363,15 @@ impl KeptColumns {
         KeptColumns { sources: new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect() }
     }
 
-    pub fn map(&self, mut row: Vec<Value>) -> Result<Vec<Value>> {
+    pub fn row(&self, mut row: Vec<Value>) -> Result<Vec<Value>> {
         let mut new = Vec::new();
-        self.take(&mut row, &mut new)?;
+        self.map(&mut row, &mut new)?;
         Ok(new)
     }
+}
 
-    /// As an `AloneMap`.
-    fn take(&self, row: &mut [Value], new: &mut Vec<Value>) -> Result<()> {
+impl AloneMap for KeptColumns {
+    fn map(&self, row: &mut [Value], new: &mut Vec<Value>) -> Result<bool> {
         new.resize(self.sources.len(), Value::Null);
         for ((position, default), to) in self.sources.iter().zip(new) {
             match position {
@@ -377,7 +380,7 @@ impl KeptColumns {
                 None => to.clone_from(default),
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

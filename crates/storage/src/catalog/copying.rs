@@ -12,16 +12,14 @@ use parking_lot::Mutex;
 use vaquita_types::{Error, Result, Value};
 
 use super::alter::AloneMap;
-use super::sorted::{CHECK_ROWS, READAHEAD_BYTES, pieces};
+use super::in_parts::{CHECK_ROWS, PartReader, read_in_parts};
 use super::table::{Buffers, Duplicate, Table, Written};
 use super::{Catalog, DdlContext};
-use crate::base::helpers::{Helpers, Pace, Queue};
 use crate::base::kill_points::kill_point;
-use crate::encoding::KeyRange;
 use crate::encoding::key::Entry;
 use crate::spill::sorted_run::{Run, RunCursor, RunFile, SameKey};
-use crate::spill::sorter::SortBuffer;
-use crate::txn::{Direction, Keep, ScanOptions, SharedView, Transaction, Version};
+use crate::spill::sorter::SortedRuns;
+use crate::txn::Transaction;
 
 /// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
 const BATCH_BYTES: usize = 8 << 20;
@@ -113,46 +111,38 @@ pub(super) struct Sorted<'c> {
     runs: Vec<Run>,
 }
 
-/// What one thread has made: rows, which nearly always ascend, and entries of other indexes.
+/// What one thread writes: rows, which nearly always ascend, and entries of other indexes.
 struct Entries {
-    rows: SortBuffer,
-    others: SortBuffer,
-    runs: Vec<Run>,
+    rows: SortedRuns,
+    others: SortedRuns,
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Entries {
     fn new(bytes_max: usize) -> Entries {
-        let [rows, others] = [(); 2].map(|()| SortBuffer::new(bytes_max / 2));
-        Entries { rows, others, runs: Vec::new(), key: Vec::new(), value: Vec::new() }
+        let [rows, others] = [(); 2].map(|()| SortedRuns::new(bytes_max / 2));
+        Entries { rows, others, key: Vec::new(), value: Vec::new() }
     }
 
-    fn add(&mut self, into: &Table, row: &[Value], row_id: u64, fill: &[usize], file: &RunFile) -> Result<()> {
+    fn add(&mut self, file: &RunFile, into: &Table, row: &[Value], row_id: u64, fill: &[usize]) -> Result<()> {
         let buffers = (&mut self.key, &mut self.value);
         for index in fill.iter().filter_map(|n| into.codec.indexes().get(*n)) {
             if index.is_clustered() {
                 into.codec.encode_row(row, buffers.1)?;
                 index.encode_clustered(row, row_id, buffers.0)?;
-                self.rows.add(buffers.0, buffers.1);
+                self.rows.add(file, buffers.0, buffers.1)?;
             } else {
-                index.each_entry(row, row_id, (buffers.0, buffers.1), |key, value, _| {
-                    self.others.add(key, value);
-                    Ok(())
-                })?;
+                index.each_entry(row, row_id, (buffers.0, buffers.1), |key, value, _| self.others.add(file, key, value))?;
             }
-        }
-        for buffer in [&mut self.rows, &mut self.others].into_iter().filter(|buffer| buffer.is_full()) {
-            self.runs.push(buffer.write_run(file)?);
         }
         Ok(())
     }
 
-    fn into_runs(mut self, file: &RunFile) -> Result<Vec<Run>> {
-        for buffer in [&mut self.rows, &mut self.others].into_iter().filter(|buffer| !buffer.is_empty()) {
-            self.runs.push(buffer.write_run(file)?);
-        }
-        Ok(self.runs)
+    fn finish(self, file: &RunFile) -> Result<Vec<Run>> {
+        let mut runs = self.rows.finish(file)?;
+        runs.append(&mut self.others.finish(file)?);
+        Ok(runs)
     }
 }
 
@@ -173,35 +163,34 @@ impl<'c> Sorted<'c> {
             None if into.def.hidden_rowid => self.txn.next_row_id(into.def.id)?,
             None => 0,
         };
-        self.own.add(into, row, row_id, fill, &self.file)
+        self.own.add(&self.file, into, row, row_id, fill)
     }
 
-    /// Copies all rows in parts; `None` if `map` refuses one, and nothing is copied.
-    pub fn copy_in_parts(&mut self, copied: &Copied<'_>, read: &mut Transaction, map: AloneMap<'_>) -> Result<Option<u64>> {
-        let view = read.share_view().ok_or_else(|| Error::internal("a copy that has written"))?;
-        let store = &self.catalog.store;
-        let ranges = pieces(store, &copied.old.codec.clustered().all())?;
-        let queue = Queue::new(&ranges);
-        let helpers = Helpers::take(ranges.len().saturating_sub(1));
-        let bytes_max = store.options().write_set_bytes / (helpers.count() + 1);
-        let parts = Parts { copied, view: &view, pieces: &queue, file: &self.file, context: self.context, map };
-        let work = || {
-            let done = parts.copy(bytes_max);
-            if !matches!(done, Ok(Some(_))) {
-                queue.stop();
-            }
-            done
+    /// Copies all rows by several threads, and says how many there were; `None` if `map` refuses one, and nothing is copied.
+    pub fn copy_in_parts(&mut self, copied: &Copied<'_>, read: &mut Transaction, map: &dyn AloneMap) -> Result<Option<u64>> {
+        let bytes_max = self.catalog.store.options().write_set_bytes;
+        let file = &self.file;
+        let rows = |threads| Rows {
+            copied,
+            map,
+            file,
+            columns: (0..copied.old.def.columns.len()).collect(),
+            before: Vec::new(),
+            after: Vec::new(),
+            entries: Entries::new(bytes_max / threads),
+            count: 0,
         };
-        let parts = helpers.run("copy", work).into_iter().collect::<Result<Option<Vec<_>>>>()?;
-        Ok(parts.map(|parts| {
-            let (rows, runs): (Vec<u64>, Vec<Vec<Run>>) = parts.into_iter().unzip();
-            self.runs = runs.into_iter().flatten().collect();
-            rows.iter().sum()
-        }))
+        let Some(made) = read_in_parts(copied.old, read, self.context, "copy", rows)? else {
+            self.file.cut(None);
+            return Ok(None);
+        };
+        let (counts, runs): (Vec<u64>, Vec<Vec<Run>>) = made.into_iter().unzip();
+        self.runs = runs.into_iter().flatten().collect();
+        Ok(Some(counts.iter().sum()))
     }
 
     fn finish(mut self, new: &Table, row_of: &dyn Fn(&[u8]) -> Result<Option<Vec<Value>>>) -> Result<()> {
-        let mut runs = self.own.into_runs(&self.file)?;
+        let mut runs = self.own.finish(&self.file)?;
         runs.append(&mut self.runs);
         kill_point("alter.sorted");
         let all: Vec<&Run> = runs.iter().collect();
@@ -221,51 +210,36 @@ impl<'c> Sorted<'c> {
     }
 }
 
-/// What threads share that copy.
-struct Parts<'a> {
+/// Copies the rows that one thread reads.
+struct Rows<'a> {
     copied: &'a Copied<'a>,
-    view: &'a SharedView,
-    /// Ranges of the old table's rows.
-    pieces: &'a Queue<'a, KeyRange>,
+    map: &'a dyn AloneMap,
     file: &'a RunFile,
-    context: &'a DdlContext,
-    map: AloneMap<'a>,
+    /// All that the old table has.
+    columns: Vec<usize>,
+    before: Vec<Value>,
+    after: Vec<Value>,
+    entries: Entries,
+    count: u64,
 }
 
-impl Parts<'_> {
-    /// Rows and sorted runs of one piece after the other, until none is left.
-    fn copy(&self, bytes_max: usize) -> Result<Option<(u64, Vec<Run>)>> {
-        let read = self.view.transaction();
-        let (old, new, fill) = (self.copied.old, self.copied.new, self.copied.fill);
-        let options = ScanOptions {
-            keep: Keep::Nothing,
-            spans: false,
-            readahead_bytes: READAHEAD_BYTES,
-            version: Version::Snapshot,
-            ..ScanOptions::default()
-        };
-        let all_columns: Vec<usize> = (0..old.def.columns.len()).collect();
-        let (mut entries, mut rows, mut pace) = (Entries::new(bytes_max), 0, Pace::begin());
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        while let Some((_, range)) = self.pieces.take() {
-            let mut cursor = read.scan(range.clone(), Direction::Forward, options)?;
-            while let Some((key, value)) = cursor.next(&read)? {
-                rows += 1;
-                pace.step();
-                if rows % CHECK_ROWS == 0 {
-                    self.context.interrupt.check()?;
-                    self.context.progress.add_rows(CHECK_ROWS);
-                }
-                old.codec.decode_columns(key, value, &all_columns, &mut before)?;
-                if !(self.map)(&mut before, &mut after)? {
-                    return Ok(None);
-                }
-                let row_id = if old.def.hidden_rowid { old.row_id(key)? } else { 0 };
-                entries.add(new, &after, row_id, fill, self.file)?;
-            }
+impl PartReader for Rows<'_> {
+    type Made = (u64, Vec<Run>);
+
+    fn row(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let Copied { old, new, fill } = self.copied;
+        self.count += 1;
+        old.codec.decode_columns(key, value, &self.columns, &mut self.before)?;
+        if !self.map.map(&mut self.before, &mut self.after)? {
+            return Ok(false);
         }
-        self.context.progress.add_rows(rows % CHECK_ROWS);
-        Ok(Some((rows, entries.into_runs(self.file)?)))
+        let row_id = if new.def.hidden_rowid { old.row_id(key)? } else { 0 };
+        self.entries.add(self.file, new, &self.after, row_id, fill)?;
+        Ok(true)
+    }
+
+    fn finish(self) -> Result<(u64, Vec<Run>)> {
+        Ok((self.count, self.entries.finish(self.file)?))
     }
 }
 

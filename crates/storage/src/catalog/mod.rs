@@ -14,6 +14,8 @@
 //! | `objects` | views, procedures, functions, triggers, events: what is kept as SQL text |
 //! | `partitions`, `exchange` | the parts of a table, and what DDL does to whole ones |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
+//! | `copying` | rows and indexes that an ALTER writes while nobody else may |
+//! | `in_parts` | the rows of a table, read by several threads |
 //! | `validation` | foreign keys that are added while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
 //! | `progress` | how far a DDL statement is |
@@ -42,6 +44,7 @@ mod ddl_lock;
 mod events;
 mod exchange;
 pub mod foreign_keys;
+mod in_parts;
 pub mod key_text;
 mod leftovers;
 pub mod new_rows;

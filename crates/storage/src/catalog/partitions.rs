@@ -175,7 +175,7 @@ impl Catalog {
         rows: RowChange<'_>,
     ) -> Result<(u64, Vec<(TableId, i64)>)> {
         let kept = KeptColumns::of(&old.def, new);
-        let mut keep_each = |row| kept.map(row);
+        let mut keep_each = |row| kept.row(row);
         let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
             RowChange::Keep => &mut keep_each,
             RowChange::Map(map, _) => map,
@@ -229,7 +229,7 @@ impl Catalog {
             }
             Ok(())
         })?;
-        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.map(row)).transpose())?;
+        writer.finish(&target, &|key| row_in_snapshot(old, &read, key)?.map(|row| kept.row(row)).transpose())?;
         if alter.instant {
             return Ok((0, Vec::new()));
         }

@@ -22,27 +22,19 @@ use parking_lot::Mutex;
 use vaquita_types::{Error, Result, Value};
 
 use super::building::{Building, EntryBuffers};
+use super::in_parts::{PartReader, read_in_parts};
 use super::online::KeepOut;
 use super::table::Table;
 use super::{Catalog, DdlContext};
-use crate::base::helpers::{Helpers, Pace, Queue, cores};
 use crate::base::kill_points::kill_point;
 use crate::commit::records::Records;
 use crate::commit::{CommitRequest, Touched};
-use crate::encoding::KeyRange;
 use crate::encoding::key::Entry;
 use crate::locks::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
 use crate::spill::sorted_run::{Run, RunFile, SameKey};
-use crate::spill::sorter::SortBuffer;
-use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Store, Transaction, Version};
-
-/// Rows and entries between two looks whether the statement was killed.
-pub(super) const CHECK_ROWS: u64 = 1 << 10;
-pub(super) const READAHEAD_BYTES: usize = 1 << 20;
-/// Parts of the table for each thread, and bytes of one at least.
-const PIECES_PER_THREAD: usize = 8;
-const PIECE_BYTES_MIN: u64 = 1 << 20;
+use crate::spill::sorter::SortedRuns;
+use crate::txn::{Reads, Transaction, Version};
 
 impl Catalog {
     /// Gives the indexes that are built their entries. False: there was too much to catch up with, and nothing was done.
@@ -99,12 +91,6 @@ impl Catalog {
     }
 }
 
-/// Ranges of a table's rows, for threads to take one after the other.
-pub(super) fn pieces(store: &Store, all: &KeyRange) -> Result<Vec<KeyRange>> {
-    let piece_bytes = (store.range_bytes(all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
-    store.split(all, piece_bytes)
-}
-
 struct Build<'a> {
     table: &'a Table,
     building: &'a Building,
@@ -116,61 +102,37 @@ struct Build<'a> {
     buffers: EntryBuffers,
 }
 
-/// What threads share that sort entries.
-struct Source<'a> {
+/// Sorts the entries of the rows that one thread reads.
+struct RowEntries<'a> {
     table: &'a Table,
     building: &'a Building,
-    context: &'a DdlContext,
-    view: &'a SharedView,
-    /// Ranges of the table's rows.
-    pieces: &'a Queue<'a, KeyRange>,
     file: &'a RunFile,
+    /// Those that entries are made of, if rows stay as they are.
+    columns: Option<Vec<usize>>,
+    runs: SortedRuns,
+    row: Vec<Value>,
+    buffers: EntryBuffers,
 }
 
-impl Source<'_> {
-    /// Sorted runs of the entries of one piece after the other, until none is left.
-    fn sort(&self, buffer_bytes: usize) -> Result<Option<Vec<Run>>> {
-        let read = self.view.transaction();
-        let options = ScanOptions {
-            keep: Keep::Nothing,
-            spans: false,
-            readahead_bytes: READAHEAD_BYTES,
-            version: Version::Snapshot,
-            ..ScanOptions::default()
-        };
-        let columns = self.building.columns_read();
-        let (mut buffer, mut runs) = (SortBuffer::new(buffer_bytes), Vec::new());
-        let (mut rows, mut row, mut entry, mut pace) = (0, Vec::new(), EntryBuffers::default(), Pace::begin());
-        while let Some((_, range)) = self.pieces.take() {
-            let mut cursor = read.scan(range.clone(), Direction::Forward, options)?;
-            while let Some((key, value)) = cursor.next(&read)? {
-                rows += 1;
-                pace.step();
-                if rows % CHECK_ROWS == 0 {
-                    self.context.interrupt.check()?;
-                    self.context.progress.add_rows(CHECK_ROWS);
-                    if self.building.has_too_many_notes() {
-                        return Ok(None);
-                    }
-                }
-                match &columns {
-                    Some(columns) => self.table.codec.decode_columns(key, value, columns, &mut row)?,
-                    None => row = self.table.codec.decode_row(key, value)?,
-                }
-                if buffer.is_full() {
-                    runs.push(buffer.write_run(self.file)?);
-                }
-                self.building.each_entry(&row, self.table.row_id(key)?, &mut entry, |_, key, value| {
-                    buffer.add(key, value);
-                    Ok(())
-                })?;
-            }
+impl PartReader for RowEntries<'_> {
+    type Made = Vec<Run>;
+
+    fn row(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        match &self.columns {
+            Some(columns) => self.table.codec.decode_columns(key, value, columns, &mut self.row)?,
+            None => self.row = self.table.codec.decode_row(key, value)?,
         }
-        self.context.progress.add_rows(rows % CHECK_ROWS);
-        if !buffer.is_empty() {
-            runs.push(buffer.write_run(self.file)?);
-        }
-        Ok(Some(runs))
+        let row_id = self.table.row_id(key)?;
+        self.building.each_entry(&self.row, row_id, &mut self.buffers, |_, key, value| self.runs.add(self.file, key, value))?;
+        Ok(true)
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.building.has_too_many_notes()
+    }
+
+    fn finish(self) -> Result<Vec<Run>> {
+        self.runs.finish(self.file)
     }
 }
 
@@ -178,35 +140,25 @@ impl Build<'_> {
     /// The files of the snapshot's entries; none if writers have noted too much.
     fn sort(&mut self) -> Result<Option<SortedFiles>> {
         self.read.begin_statement(Reads::Many);
-        let view = self.read.share_view().ok_or_else(|| Error::internal("an index build that has written"))?;
         let store = self.read.store().clone();
-        let ranges = pieces(&store, &self.table.codec.clustered().all())?;
-        let pieces = Queue::new(&ranges);
-        let helpers = Helpers::take(ranges.len().saturating_sub(1));
         let file = store.scratches().new_file()?;
-        let buffer_bytes = store.options().write_set_bytes / (helpers.count() + 1);
-        let source = Source {
-            table: self.table,
-            building: self.building,
-            context: self.context,
-            view: &view,
-            pieces: &pieces,
-            file: &file,
+        let (table, building, file) = (self.table, self.building, &file);
+        let entries = |threads| RowEntries {
+            table,
+            building,
+            file,
+            columns: building.columns_read(),
+            runs: SortedRuns::new(store.options().write_set_bytes / threads),
+            row: Vec::new(),
+            buffers: EntryBuffers::default(),
         };
-        let sorted = helpers.run("index", || {
-            let sorted = source.sort(buffer_bytes);
-            if !matches!(sorted, Ok(Some(_))) {
-                pieces.stop();
-            }
-            sorted
-        });
-        let Some(runs) = sorted.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
+        let Some(runs) = read_in_parts(table, &mut self.read, self.context, "index", entries)? else { return Ok(None) };
         kill_point("alter.sorted");
         let runs: Vec<&Run> = runs.iter().flatten().collect();
         // Of indexes that are not unique no key comes twice.
         let twice = Mutex::default();
         let same = if self.building.has_unique() { SameKey::Fails(&twice) } else { SameKey::LastRunCounts };
-        let files = store.sorted_files(&file, &runs, same, &self.context.interrupt);
+        let files = store.sorted_files(file, &runs, same, &self.context.interrupt);
         if let Some((key, value)) = twice.into_inner() {
             return Err(self.taken_in_snapshot(Entry { key: &key, value: &value })?);
         }

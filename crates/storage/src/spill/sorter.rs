@@ -116,6 +116,34 @@ impl SortBuffer {
     }
 }
 
+/// Any number of entries as sorted runs of a file, to which others may add theirs.
+pub struct SortedRuns {
+    buffer: SortBuffer,
+    runs: Vec<Run>,
+}
+
+impl SortedRuns {
+    /// They take about `bytes_max` of memory.
+    pub fn new(bytes_max: usize) -> SortedRuns {
+        SortedRuns { buffer: SortBuffer::new(bytes_max), runs: Vec::new() }
+    }
+
+    pub fn add(&mut self, file: &RunFile, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.buffer.is_full() {
+            self.runs.push(self.buffer.write_run(file)?);
+        }
+        self.buffer.add(key, value);
+        Ok(())
+    }
+
+    pub fn finish(mut self, file: &RunFile) -> Result<Vec<Run>> {
+        if !self.buffer.is_empty() {
+            self.runs.push(self.buffer.write_run(file)?);
+        }
+        Ok(self.runs)
+    }
+}
+
 impl Sorter {
     /// It takes about `bytes_max` of memory.
     pub(crate) fn new(scratches: Arc<Scratches>, bytes_max: usize) -> Sorter {
