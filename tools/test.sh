@@ -25,15 +25,26 @@ step instructions
 cargo run --locked -q -p xtask -- instructions
 step fuzzers
 seconds=${FUZZ_SECONDS:-60}
-cargo build --locked -q -p vaquita-wire -p vaquita-parser --examples
+cargo build --locked -q -p vaquita-wire -p vaquita-parser -p vaquita-types --examples
 # A fuzzer that does not end is a finding too.
 fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
-fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
-fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
-fuzz -p vaquita-wire --example fuzz_wire -- binlog "$seconds"
-fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
-fuzz -p vaquita-types --example fuzz_geometry -- "$seconds"
-fuzz -p vaquita-types --example fuzz_xml -- "$seconds"
+fuzz_bytes() {
+  fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds" &&
+    fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds" &&
+    fuzz -p vaquita-wire --example fuzz_wire -- binlog "$seconds"
+}
+fuzz_texts() {
+  fuzz -p vaquita-parser --example fuzz_sql -- "$seconds" &&
+    fuzz -p vaquita-types --example fuzz_geometry -- "$seconds" &&
+    fuzz -p vaquita-types --example fuzz_xml -- "$seconds"
+}
+# A fuzzer has one thread: two at a time.
+fuzz_bytes &
+bytes=$!
+texts=0
+fuzz_texts || texts=$?
+wait "$bytes"
+test "$texts" = 0
 features=()
 if [ -n "${CHECK_INVARIANTS:-}" ]; then features=(--features check-invariants); fi
 cargo build --locked -q -p vaquita-server "${features[@]}"

@@ -95,6 +95,7 @@ pub use engine::format::mark as mark_format;
 pub use locks::looks as interrupt_looks;
 pub use locks::{
     Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget, Owner,
+    PassedBy,
 };
 pub use rocks::{Family, LogCursor, LogStore, SortedFiles, is_disk_full};
 pub use spill::row_store::{RowPlace, RowStore};

@@ -567,6 +567,33 @@ fn readers_go_on_and_a_long_writer_holds_up_the_alter_alone() {
     assert_eq!(assert_sound(&server), 51);
 }
 
+/// Each reader holds the table until the next one does or waits for it.
+#[test]
+fn readers_without_a_gap_between_them_do_not_keep_an_alter_from_its_lock() {
+    const READERS: u64 = 3;
+    let server = with_rows(50);
+    let (come, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    // Beside the statement itself.
+    let reader_waits = || server.engine.store().locks().stats().waiting_now > 1;
+    thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while !over.load(Ordering::Acquire) {
+                    let mut txn = begin(&server, Isolation::ReadCommitted);
+                    server.catalog.open_table(&mut txn, "db", "t", LockMode::IS, POLICY).unwrap().unwrap();
+                    let mine = come.fetch_add(1, Ordering::AcqRel) + 1;
+                    while come.load(Ordering::Acquire) == mine && !reader_waits() && !over.load(Ordering::Acquire) {
+                        thread::yield_now();
+                    }
+                    txn.rollback();
+                }
+            });
+        }
+        server.catalog.truncate_table(("db", "t"), &context()).unwrap();
+        over.store(true, Ordering::Release);
+    });
+}
+
 #[test]
 fn a_prepared_transaction_of_a_build_that_ended_badly_leaves_nothing() {
     let server = with_rows(50);

@@ -9,7 +9,7 @@ use vaquita_types::schema::TableId;
 use super::hooks;
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::thread;
-use crate::locks::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, LockMode, LockPolicy, Owner};
+use crate::locks::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, LockMode, LockPolicy, Owner, PassedBy};
 
 use LockMode::{IS, IX, S, X};
 
@@ -299,8 +299,8 @@ pub fn tables() {
     world.assert_empty();
 }
 
-/// A reader comes while a DDL statement waits for a writer, aside or not: it passes, and nobody is forgotten.
-pub fn readers_pass_ddl() {
+/// A reader comes while a DDL statement waits for a writer, aside or not: it passes or waits, and nobody is forgotten.
+pub fn readers_beside_ddl() {
     let world = World::new();
     let codes = world.sessions(1..=3, |s, inside| {
         let Session { locks, owner, held } = s;
@@ -315,10 +315,9 @@ pub fn readers_pass_ddl() {
             }
             2 => {
                 // Aside first, as far as the schedule lets it, then for good.
-                let ddl = match lock(X, LockPolicy::WaitAside(Duration::ZERO)) {
-                    TIMEOUT => lock(X, LONG),
-                    code => code,
-                };
+                let aside = [PassedBy::Writers, PassedBy::Readers].map(|by| LockPolicy::WaitAside(Duration::ZERO, by));
+                let ddl = aside.into_iter().chain([LONG]).map(|policy| lock(X, policy)).find(|code| *code != TIMEOUT);
+                let ddl = ddl.unwrap_or(TIMEOUT);
                 let before = inside.fetch_add(10, Ordering::SeqCst);
                 assert_eq!(before, 0, "DDL is not alone");
                 inside.fetch_sub(10, Ordering::SeqCst);

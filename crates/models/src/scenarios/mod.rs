@@ -37,7 +37,7 @@ pub const ALL: [(&str, fn()); 25] = [
     ("locks.killed-before-another", locks::killed_before_another),
     ("locks.skip-and-unlock", locks::skip_and_unlock),
     ("locks.tables", locks::tables),
-    ("locks.readers-pass-ddl", locks::readers_pass_ddl),
+    ("locks.readers-beside-ddl", locks::readers_beside_ddl),
     ("locks.range-and-writers", locks::range_and_writers),
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),

@@ -30,7 +30,7 @@ use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, record};
 use crate::encoding::layout;
-use crate::locks::{Interrupt, LockMode, LockPolicy};
+use crate::locks::{Interrupt, LockMode, LockPolicy, PassedBy};
 use crate::txn::Transaction;
 
 /// What CREATE TABLE says of the rows that the table will have.
@@ -43,7 +43,7 @@ pub struct FirstRows {
     pub follow: bool,
 }
 
-/// How long a statement waits aside for users of a table, and then in the way of later writers.
+/// How long a statement first waits aside for users of a table, and then in the way of those who come later.
 const FIRST_TURN: Duration = Duration::from_secs(1);
 
 /// Database and name of a table.
@@ -106,25 +106,61 @@ impl<'c> DdlStatement<'c> {
         Ok(!tables.iter().any(|t| t.is_stale()))
     }
 
-    /// Waits for the users of a table, first aside, so that nobody waits for this statement, and by turns so that
-    /// writers who come later do, for longer each time. Readers never do (LOCK-2).
+    /// Waits for the users of a table, first aside, so that nobody waits for this statement, and by turns so that others who come later do,
+    /// for longer each time. Readers do so only where their coming and going keeps the lock from this statement. A user who has outlasted a
+    /// turn is waited for aside, since nothing is gained by holding up others before he has ended.
     pub fn lock_table(&mut self, id: TableId, mode: LockMode, context: &DdlContext) -> Result<()> {
         self.txn.spare();
-        let began = Instant::now();
-        let (mut aside, mut turn) = (true, FIRST_TURN);
+        let until = Instant::now().checked_add(context.wait);
+        let mut turn = FIRST_TURN;
+        let mut outlasting = Vec::new();
         loop {
-            let left = context.wait.saturating_sub(began.elapsed());
-            let wait = turn.min(left);
-            let policy = if aside { LockPolicy::WaitAside(wait) } else { LockPolicy::Wait(wait) };
-            match self.txn.lock_table(id, mode, policy) {
-                Err(e) if e.is(&errno::ER_LOCK_WAIT_TIMEOUT) && left > wait => {}
-                done => return done,
+            loop {
+                if self.wait_turn(id, mode, turn, PassedBy::Writers, until)? {
+                    return Ok(());
+                }
+                let users = self.users_of(id);
+                if !outlasting.iter().any(|user| users.contains(user)) {
+                    break;
+                }
             }
-            if !aside {
-                turn *= 2;
+            let before = self.users_of(id);
+            if self.wait_turn(id, mode, turn, PassedBy::Readers, until)? {
+                return Ok(());
             }
-            aside = !aside;
+            outlasting = self.users_of(id);
+            if outlasting.iter().any(|user| !before.contains(user)) {
+                if self.wait_turn(id, mode, turn, PassedBy::Nobody, until)? {
+                    return Ok(());
+                }
+                outlasting = self.users_of(id);
+            }
+            turn *= 2;
         }
+    }
+
+    /// Waits for a lock for one turn; an error if that was the last one.
+    fn wait_turn(
+        &mut self,
+        id: TableId,
+        mode: LockMode,
+        turn: Duration,
+        passed_by: PassedBy,
+        until: Option<Instant>,
+    ) -> Result<bool> {
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        match self.txn.lock_table(id, mode, LockPolicy::WaitAside(turn.min(left), passed_by)) {
+            Ok(()) => Ok(true),
+            Err(e) if e.is(&errno::ER_LOCK_WAIT_TIMEOUT) && left > turn => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Transactions of others that hold a lock of the table.
+    fn users_of(&self, id: TableId) -> Vec<u64> {
+        let mut users = self.catalog.store.locks().table_users(id);
+        users.retain(|user| *user != self.txn.id());
+        users
     }
 
     pub fn change(self) -> Change<'c> {

@@ -23,7 +23,7 @@ use vaquita_types::{Error, Result};
 
 use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
 use super::range::RangeLocks;
-use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
+use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget, PassedBy};
 use crate::base::hooks::{Statements, Threads};
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -232,14 +232,18 @@ struct Request {
     owner: Arc<Owner>,
     mode: LockMode,
     upgrade: bool,
-    /// It waits aside.
-    aside: bool,
+    /// Who need not wait behind it.
+    passed_by: PassedBy,
 }
 
 impl Request {
     /// A later request need not wait for this one.
     fn lets_pass(&self, later: LockMode) -> bool {
-        later == LockMode::IS || (later == LockMode::IX && self.aside)
+        match later {
+            LockMode::IS => self.passed_by >= PassedBy::Readers,
+            LockMode::IX => self.passed_by >= PassedBy::Writers,
+            LockMode::S | LockMode::X => false,
+        }
     }
 
     /// A later request must wait for this one.
@@ -453,9 +457,12 @@ impl LockManager {
             match policy {
                 LockPolicy::NoWait => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
                 LockPolicy::SkipLocked => return Ok(Acquired::Skipped),
-                LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => {
-                    let aside = matches!(policy, LockPolicy::WaitAside(_));
-                    entry.enqueue(Request { owner: Arc::clone(owner), mode: wanted, upgrade: mine.is_some(), aside });
+                LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout, _) => {
+                    let passed_by = match policy {
+                        LockPolicy::WaitAside(_, passed_by) => passed_by,
+                        _ => PassedBy::Nobody,
+                    };
+                    entry.enqueue(Request { owner: Arc::clone(owner), mode: wanted, upgrade: mine.is_some(), passed_by });
                     if CHECKED {
                         shard.check_invariants(slot);
                     }
@@ -534,7 +541,7 @@ impl LockManager {
 
     fn wait_for_ranges(&self, owner: &Arc<Owner>, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<bool> {
         let timeout = match policy {
-            LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => timeout,
+            LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout, _) => timeout,
             LockPolicy::NoWait if self.ranges.covered(owner.id, key, mode) => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
             LockPolicy::SkipLocked if self.ranges.covered(owner.id, key, mode) => return Ok(false),
             _ => return Ok(true),

@@ -12,8 +12,8 @@
 //! | S             | ✓  |    | ✓ |   |
 //! | X             |    |    |   |   |
 //!
-//! A request waits behind conflicting ones that came before it, except that IS passes all that wait (a waiting ALTER makes
-//! no reader wait), and IX passes those that wait aside (`LockPolicy::WaitAside`).
+//! A request waits behind conflicting ones that came before it, except that IS, or IS and IX, pass those that wait aside
+//! (`LockPolicy::WaitAside`): a DDL statement that waits for a long query does not hold up all others.
 //!
 //! Mutexes are taken in the order: ranges, shard, graph, the wait state of an owner.
 
@@ -75,12 +75,22 @@ impl LockMode {
 pub enum LockPolicy {
     /// Error 1205 after that long.
     Wait(Duration),
-    /// The same, but intention locks that are asked for later do not wait for this request.
-    WaitAside(Duration),
+    /// The same, but some who ask for an intention lock later do not wait for this request.
+    WaitAside(Duration, PassedBy),
     /// Error 3572.
     NoWait,
     /// Go on without the row.
     SkipLocked,
+}
+
+/// Who, of those who ask for a lock of a table later, need not wait behind a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PassedBy {
+    Nobody,
+    /// IS.
+    Readers,
+    /// IS and IX.
+    Writers,
 }
 
 /// What a lock is on.
