@@ -116,6 +116,7 @@ impl Server {
         };
         let ddl = Ddl {
             log: None,
+            filler: None,
             has_account: &|_| true,
             may_change_what_is_of: &|_| Ok(()),
             definer: &|_| Err(Error::internal("no accounts here")),

@@ -29,7 +29,7 @@ pub use ast::*;
 pub use definer::place_of_definer;
 pub use error::ParseError;
 pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting, refuse_in_function};
-pub use secrets::without_secrets;
+pub use secrets::{text_of_accounts, without_secrets};
 pub use statement_kind::StatementKind;
 
 /// What the session says about the grammar: the bits of `sql_mode` and the version.

@@ -51,6 +51,15 @@ pub fn without_secrets(ast: &Statement, sql: &[u8], own: (&str, &str), options: 
     Some(text.into_bytes())
 }
 
+/// CREATE USER or ALTER USER as a log has it that is carried out again, with the hashes that it names. `None`: another statement.
+pub fn text_of_accounts(ast: &Statement, own: (&str, &str)) -> Option<String> {
+    match ast {
+        Statement::CreateUser(create) => Some(create_user(create, own)),
+        Statement::AlterUser(alter) => Some(alter_user(alter, own)),
+        _ => None,
+    }
+}
+
 fn has_secret(user: &UserSpec) -> bool {
     let by = user.auth.as_ref().is_some_and(|auth| matches!(auth.secret, AuthSecret::Password(_) | AuthSecret::Random));
     by || user.replace.is_some() || user.more_factors
@@ -106,6 +115,11 @@ fn put_authentication(out: &mut String, auth: &AuthOption) {
     match &auth.secret {
         AuthSecret::None => {}
         AuthSecret::Password(_) | AuthSecret::Random => out.push_str(" BY <secret>"),
+        // Whether a backslash escapes is the session's business.
+        AuthSecret::Hash(hash) if hash.iter().any(|byte| !byte.is_ascii_graphic() || matches!(byte, b'\\' | b'\'')) => {
+            out.push_str(" AS 0x");
+            hash.iter().for_each(|byte| out.push_str(&format!("{byte:02X}")));
+        }
         AuthSecret::Hash(hash) => {
             out.push_str(" AS ");
             put_string(out, hash);

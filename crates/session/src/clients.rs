@@ -42,6 +42,8 @@ pub struct Client {
     busy: AtomicBool,
     /// It changes data or schema, and runs to its end without its client.
     changes: AtomicBool,
+    /// A transaction of it is on its way from the admission of its commit to the end of it (`LockedTables::admit_commit`).
+    commits: AtomicBool,
     authenticated: AtomicBool,
     /// It logged in with a password.
     used_password: AtomicBool,
@@ -139,6 +141,7 @@ impl Client {
             touched_ms: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             changes: AtomicBool::new(false),
+            commits: AtomicBool::new(false),
             authenticated: AtomicBool::new(false),
             used_password: AtomicBool::new(false),
             system_user: AtomicBool::new(false),
@@ -292,6 +295,21 @@ impl Client {
         let took = since.map_or(Duration::ZERO, |since| since.elapsed());
         ended(took, &mut guarded.events);
         took
+    }
+
+    /// Before it looks whether it may commit: whoever keeps it from that sees this, or is seen.
+    #[inline]
+    pub fn begin_commit(&self) {
+        self.commits.store(true, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub fn end_commit(&self) {
+        self.commits.store(false, Ordering::Release);
+    }
+
+    pub fn commits(&self) -> bool {
+        self.commits.load(Ordering::SeqCst)
     }
 
     pub fn used_password(&self) -> bool {

@@ -6,8 +6,9 @@
 //! storage's lock manager for the transactions that already use the tables. DDL registers while it runs.
 //!
 //! * TLOCK-1: a table has one writer, or any number of readers, and the global read lock excludes every writer.
-//! * TLOCK-2: a session never waits for itself, nor for somebody who waits for its transaction.
-//! * TLOCK-3: under the global read lock nothing is committed that wrote, and no DDL runs; under a backup lock no DDL runs.
+//! * TLOCK-2: a session never waits for itself, nor for somebody who waits for its transaction, be it at another table.
+//! * TLOCK-3: under the global read lock nothing is committed that wrote, and no DDL runs; under a backup lock no DDL runs. A commit says that it is on
+//!   its way before it looks for the global read lock, and whoever takes that lock waits for those that are on their way.
 //! * TLOCK-4: a table that is given back goes to RENAME, DROP, TRUNCATE or LOCK TABLES … WRITE, if one waits for it, before any statement: tools that
 //!   change tables online rely on it. Such DDL then keeps the table until it ends.
 //! * TLOCK-5: a statement asks again when it has the storage's lock of a table. So either LOCK TABLES, which registers first, is seen by the
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vaquita_storage::{Interrupt, LockMode};
 use vaquita_types::errno::ER_LOCK_WAIT_TIMEOUT;
+use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 pub type TableName = (String, String);
@@ -39,6 +41,8 @@ struct State {
     backup: HashSet<u64>,
     /// Sessions that run DDL.
     ddl: HashSet<u64>,
+    /// The tables of whose users a session waits that has registered, with whether for all of them or for those that write.
+    drains: HashMap<u64, Vec<(TableId, bool)>>,
     /// Sessions that wait, and for what.
     waiting: Vec<(u64, Wanted)>,
 }
@@ -91,6 +95,9 @@ impl Asker {
     pub const NEW: Asker = Asker::Statement { holds: None };
 }
 
+/// The locks of tables that a session's transaction has.
+pub type Used = [(TableId, LockMode)];
+
 /// How long and under whose interrupt a session waits.
 pub struct Patience<'a> {
     pub wait: Duration,
@@ -99,19 +106,29 @@ pub struct Patience<'a> {
 
 impl State {
     /// The session need not wait.
-    fn free(&self, session: u64, wanted: &Wanted) -> bool {
+    fn free(&self, session: u64, wanted: &Wanted, used: &Used) -> bool {
         let holds = if let Asker::Statement { holds } = wanted.asker { holds } else { None };
-        !self.is_locked(session, &wanted.table, wanted.write, holds) && (holds.is_some() || !self.gives_way(session, wanted))
+        let locked = self.is_locked(session, (&wanted.table, wanted.write), holds, used);
+        !locked && (holds.is_some() || !self.gives_way(session, wanted))
     }
 
     /// By another session, which does not wait for what this one holds.
-    fn is_locked(&self, session: u64, table: &TableName, write: bool, holds: Option<LockMode>) -> bool {
-        let other = |owners: &HashMap<TableName, u64>| owners.get(table).is_some_and(|owner| *owner != session);
+    fn is_locked(&self, session: u64, (table, write): (&TableName, bool), holds: Option<LockMode>, used: &Used) -> bool {
+        let stops = |owner: &u64| *owner != session && !self.waits_for_user(*owner, used);
+        let other = |owners: &HashMap<TableName, u64>| owners.get(table).is_some_and(stops);
         if holds.is_none() && (other(&self.writers) || other(&self.replacers)) {
             return true;
         }
-        let read = self.readers.get(table).is_some_and(|readers| others(readers, session));
+        let read = self.readers.get(table).is_some_and(|readers| readers.iter().any(stops));
         write && (read && holds.is_none_or(|mode| !mode.covers(LockMode::IX)) || others(&self.global, session))
+    }
+
+    /// The session, which has registered, waits for the transaction that has these locks.
+    fn waits_for_user(&self, session: u64, used: &Used) -> bool {
+        let Some(drained) = self.drains.get(&session).filter(|_| !used.is_empty()) else { return false };
+        let conflicts =
+            |id: &TableId, all: bool| used.iter().any(|(table, mode)| table == id && (all || mode.covers(LockMode::IX)));
+        drained.iter().any(|(id, all)| conflicts(id, *all))
     }
 
     /// Somebody waits for the table who goes first. Who holds locks goes first in any case, as others may wait for it.
@@ -143,19 +160,21 @@ impl TableLocks {
     /// Nobody holds a lock: the usual case, and all that most statements look at.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.held.load(Ordering::Acquire) == 0
+        // In one order with what commits say of themselves (TLOCK-3).
+        self.held.load(Ordering::SeqCst) == 0
     }
 
-    /// Waits until the session may use the tables.
-    pub fn admit(&self, session: u64, wanted: &[Wanted], patience: &Patience<'_>) -> Result<()> {
+    /// Waits until the session, whose transaction has the locks `used`, may use the tables.
+    pub fn admit(&self, session: u64, wanted: &[Wanted], used: &Used, patience: &Patience<'_>) -> Result<()> {
         if self.is_idle() {
             return Ok(());
         }
-        self.wait_until((session, wanted), patience, |state| wanted.iter().all(|w| state.free(session, w)), |_| {})
+        self.wait_until((session, wanted), patience, |state| wanted.iter().all(|w| state.free(session, w, used)), |_| {})
     }
 
     /// Before DDL: waits until the session may use the tables. True: those that it must have for itself are kept for it until `leave`.
-    pub fn admit_ddl(&self, session: u64, wanted: &[Wanted], patience: &Patience<'_>) -> Result<bool> {
+    /// `ids` are those of the tables that it will lock.
+    pub fn admit_ddl(&self, session: u64, wanted: &[Wanted], ids: &[TableId], patience: &Patience<'_>) -> Result<bool> {
         if self.is_idle() {
             return Ok(false);
         }
@@ -163,8 +182,11 @@ impl TableLocks {
         self.wait_until(
             (session, wanted),
             patience,
-            |state| wanted.iter().all(|w| state.free(session, w)),
+            |state| wanted.iter().all(|w| state.free(session, w, &[])),
             |state| {
+                if !replaced.is_empty() {
+                    state.drains.insert(session, ids.iter().map(|id| (*id, true)).collect());
+                }
                 state.replacers.extend(replaced.iter().map(|w| (w.table.clone(), session)));
                 self.held.fetch_add(usize::from(!replaced.is_empty()), Ordering::AcqRel);
             },
@@ -174,28 +196,32 @@ impl TableLocks {
 
     /// The DDL has ended.
     pub fn leave(&self, session: u64) {
-        self.state.lock().replacers.retain(|_, owner| *owner != session);
+        let mut state = self.state.lock();
+        state.replacers.retain(|_, owner| *owner != session);
+        state.drains.remove(&session);
+        drop(state);
         self.held.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_all();
     }
 
     /// Another session has the table so that this one may not use it.
     #[inline]
-    pub fn is_locked(&self, session: u64, table: (&str, &str), write: bool) -> bool {
+    pub fn is_locked(&self, session: u64, table: (&str, &str), write: bool, used: &Used) -> bool {
         if self.is_idle() {
             return false;
         }
         let table = (table.0.to_string(), table.1.to_string());
-        self.state.lock().is_locked(session, &table, write, None)
+        self.state.lock().is_locked(session, (&table, write), None, used)
     }
 
-    /// LOCK TABLES: all of them at once.
-    pub fn lock(&self, session: u64, wanted: &[Wanted], patience: &Patience<'_>) -> Result<()> {
+    /// LOCK TABLES: all of them at once. The session then waits for who uses them, until `drained`.
+    pub fn lock(&self, session: u64, wanted: &[Wanted], drains: &[(TableId, bool)], patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
             (session, wanted),
             patience,
-            |state| wanted.iter().all(|w| state.free(session, w)),
+            |state| wanted.iter().all(|w| state.free(session, w, &[])),
             |state| {
+                state.drains.insert(session, drains.to_vec());
                 for w in wanted {
                     if w.write {
                         state.writers.insert(w.table.clone(), session);
@@ -206,6 +232,11 @@ impl TableLocks {
                 self.held.fetch_add(1, Ordering::AcqRel);
             },
         )
+    }
+
+    /// Nobody uses the session's tables any more.
+    pub fn drained(&self, session: u64) {
+        self.state.lock().drains.remove(&session);
     }
 
     /// A table that the session has locked for writing has another name, or is gone.
@@ -231,7 +262,7 @@ impl TableLocks {
             },
             |state| {
                 state.global.insert(session);
-                self.held.fetch_add(1, Ordering::AcqRel);
+                self.held.fetch_add(1, Ordering::SeqCst);
             },
         )
     }
@@ -239,6 +270,11 @@ impl TableLocks {
     /// Whether the session itself has the global read lock.
     pub fn holds_global(&self, session: u64) -> bool {
         !self.is_idle() && self.state.lock().global.contains(&session)
+    }
+
+    /// Nobody else has the global read lock.
+    pub fn may_commit(&self, session: u64) -> bool {
+        !others(&self.state.lock().global, session)
     }
 
     /// A transaction that wrote commits only when nobody else has the global read lock.
@@ -296,15 +332,22 @@ impl TableLocks {
         out
     }
 
-    /// Gives back everything that the session holds; `holds` says how many calls of the lock functions succeeded.
-    pub fn unlock(&self, session: u64, holds: usize) {
+    /// Gives back the tables that the session holds; `holds` says how many calls of `lock` succeeded.
+    pub fn unlock_tables(&self, session: u64, holds: usize) {
         let mut state = self.state.lock();
         state.writers.retain(|_, owner| *owner != session);
         state.readers.retain(|_, owners| {
             owners.remove(&session);
             !owners.is_empty()
         });
-        state.global.remove(&session);
+        state.drains.remove(&session);
+        self.held.fetch_sub(holds, Ordering::AcqRel);
+        self.changed.notify_all();
+    }
+
+    /// Gives back the global read lock; `holds` says how many calls of `lock_all_for_reading` succeeded.
+    pub fn unlock_global(&self, session: u64, holds: usize) {
+        self.state.lock().global.remove(&session);
         self.held.fetch_sub(holds, Ordering::AcqRel);
         self.changed.notify_all();
     }
@@ -359,23 +402,23 @@ mod tests {
         let interrupt = Interrupt::new(1);
         let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
         let long = Patience { wait: Duration::from_secs(60), interrupt: &interrupt };
-        locks.lock(1, &[by(Asker::LockTables)], &now).unwrap();
+        locks.lock(1, &[by(Asker::LockTables)], &[], &now).unwrap();
         std::thread::scope(|scope| {
-            let rename = scope.spawn(|| locks.admit_ddl(2, &[by(Asker::Replacer)], &long));
+            let rename = scope.spawn(|| locks.admit_ddl(2, &[by(Asker::Replacer)], &[], &long));
             while !locks.list().iter().any(|(session, _)| *session == 2) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            locks.lock(4, &[Wanted { table: ("d".into(), "other".into()), ..by(Asker::LockTables) }], &now).unwrap();
-            locks.unlock(1, 1);
+            locks.lock(4, &[Wanted { table: ("d".into(), "other".into()), ..by(Asker::LockTables) }], &[], &now).unwrap();
+            locks.unlock_tables(1, 1);
             // Also before the waiter has seen it.
-            assert_eq!(locks.admit(3, &[by(Asker::NEW)], &now).unwrap_err().code(), 1205);
+            assert_eq!(locks.admit(3, &[by(Asker::NEW)], &[], &now).unwrap_err().code(), 1205);
             assert!(rename.join().unwrap().unwrap());
         });
-        assert!(locks.admit(3, &[by(Asker::NEW)], &now).is_err(), "until it ends");
-        assert!(locks.is_locked(3, ("d", "t"), false));
+        assert!(locks.admit(3, &[by(Asker::NEW)], &[], &now).is_err(), "until it ends");
+        assert!(locks.is_locked(3, ("d", "t"), false, &[]));
         locks.leave(2);
-        assert!(locks.admit(3, &[by(Asker::NEW)], &now).is_ok());
-        locks.unlock(4, 1);
+        assert!(locks.admit(3, &[by(Asker::NEW)], &[], &now).is_ok());
+        locks.unlock_tables(4, 1);
         assert!(locks.is_idle());
     }
 
@@ -385,16 +428,42 @@ mod tests {
         let interrupt = Interrupt::new(1);
         let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
         let holds = |mode| Asker::Statement { holds: Some(mode) };
-        locks.lock(1, &[by(Asker::LockTables)], &now).unwrap();
-        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &now).is_ok());
-        locks.unlock(1, 1);
-        locks.lock(1, &[Wanted { write: false, ..by(Asker::LockTables) }], &now).unwrap();
-        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &now).is_ok());
-        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &now).is_err(), "the reader does not wait for it");
-        locks.unlock(1, 1);
+        locks.lock(1, &[by(Asker::LockTables)], &[], &now).unwrap();
+        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &[], &now).is_ok());
+        locks.unlock_tables(1, 1);
+        locks.lock(1, &[Wanted { write: false, ..by(Asker::LockTables) }], &[], &now).unwrap();
+        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &[], &now).is_ok());
+        assert!(locks.admit(2, &[by(holds(LockMode::IS))], &[], &now).is_err(), "the reader does not wait for it");
+        locks.unlock_tables(1, 1);
         locks.lock_all_for_reading(1, &now).unwrap();
-        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &now).is_err());
-        locks.unlock(1, 1);
+        assert!(locks.admit(2, &[by(holds(LockMode::IX))], &[], &now).is_err());
+        locks.unlock_global(1, 1);
+    }
+
+    /// LOCK TABLES of two tables waits for a transaction at one of them, which goes on to the other.
+    #[test]
+    fn those_who_are_waited_for_at_another_table_go_on() {
+        let locks = TableLocks::default();
+        let interrupt = Interrupt::new(1);
+        let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
+        let (used, other) = (TableId(7), TableId(8));
+        for (write, goes_on) in [(true, [true, true]), (false, [false, true])] {
+            locks.lock(1, &[Wanted { write, ..by(Asker::LockTables) }], &[(used, write)], &now).unwrap();
+            for (mode, goes_on) in [LockMode::IS, LockMode::IX].into_iter().zip(goes_on) {
+                assert_eq!(locks.admit(2, &[by(Asker::NEW)], &[(used, mode)], &now).is_ok(), goes_on, "{write} {mode:?}");
+            }
+            assert!(locks.admit(2, &[by(Asker::NEW)], &[(other, LockMode::IX)], &now).is_err());
+            assert!(locks.is_locked(3, ("d", "t"), true, &[]) && !locks.is_locked(2, ("d", "t"), true, &[(used, LockMode::IX)]));
+            locks.drained(1);
+            assert!(locks.admit(2, &[by(Asker::NEW)], &[(used, LockMode::IX)], &now).is_err());
+            locks.unlock_tables(1, 1);
+        }
+        locks.lock(4, &[Wanted { table: ("d".into(), "other".into()), ..by(Asker::LockTables) }], &[], &now).unwrap();
+        assert!(locks.admit_ddl(1, &[by(Asker::Replacer)], &[used], &now).unwrap());
+        assert!(locks.admit(2, &[by(Asker::NEW)], &[(used, LockMode::IS)], &now).is_ok());
+        assert!(locks.admit(2, &[by(Asker::NEW)], &[(other, LockMode::IX)], &now).is_err());
+        locks.leave(1);
+        locks.unlock_tables(4, 1);
     }
 
     #[test]
@@ -403,23 +472,23 @@ mod tests {
         let interrupt = Interrupt::new(1);
         let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
         assert!(locks.is_idle());
-        locks.lock(1, &[wanted("t", false)], &now).unwrap();
-        locks.lock(2, &[wanted("t", false)], &now).unwrap();
-        assert!(locks.admit(3, &[wanted("t", false)], &now).is_ok());
-        assert_eq!(locks.admit(3, &[wanted("t", true)], &now).unwrap_err().code(), 1205);
-        assert!(locks.admit(3, &[wanted("other", true)], &now).is_ok());
-        locks.unlock(1, 1);
-        locks.unlock(2, 1);
+        locks.lock(1, &[wanted("t", false)], &[], &now).unwrap();
+        locks.lock(2, &[wanted("t", false)], &[], &now).unwrap();
+        assert!(locks.admit(3, &[wanted("t", false)], &[], &now).is_ok());
+        assert_eq!(locks.admit(3, &[wanted("t", true)], &[], &now).unwrap_err().code(), 1205);
+        assert!(locks.admit(3, &[wanted("other", true)], &[], &now).is_ok());
+        locks.unlock_tables(1, 1);
+        locks.unlock_tables(2, 1);
         assert!(locks.is_idle());
-        locks.lock(1, &[wanted("t", true)], &now).unwrap();
-        assert!(locks.admit(1, &[wanted("t", true)], &now).is_ok());
-        assert!(locks.admit(2, &[wanted("t", false)], &now).is_err());
-        locks.unlock(1, 1);
+        locks.lock(1, &[wanted("t", true)], &[], &now).unwrap();
+        assert!(locks.admit(1, &[wanted("t", true)], &[], &now).is_ok());
+        assert!(locks.admit(2, &[wanted("t", false)], &[], &now).is_err());
+        locks.unlock_tables(1, 1);
         locks.lock_all_for_reading(4, &now).unwrap();
-        assert!(locks.admit(5, &[wanted("t", false)], &now).is_ok());
-        assert!(locks.admit(5, &[wanted("t", true)], &now).is_err());
-        assert!(locks.lock(5, &[wanted("t", true)], &now).is_err());
-        locks.unlock(4, 1);
+        assert!(locks.admit(5, &[wanted("t", false)], &[], &now).is_ok());
+        assert!(locks.admit(5, &[wanted("t", true)], &[], &now).is_err());
+        assert!(locks.lock(5, &[wanted("t", true)], &[], &now).is_err());
+        locks.unlock_global(4, 1);
         assert!(locks.is_idle());
     }
 

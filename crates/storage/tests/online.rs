@@ -382,6 +382,33 @@ fn a_round_waits_for_the_writers_of_its_rows() {
     assert_eq!(assert_sound(&server), 3_000);
 }
 
+/// Writers change more while entries are sorted than is noted, and one of them, which has noted its row, commits when the build has gone over
+/// to go through the rows.
+#[test]
+fn a_build_that_stops_sorting_misses_no_row_of_who_has_noted_it() {
+    let mut options = EngineOptions::default();
+    options.tuning.build_notes_bytes = 0;
+    let server = with_rows_in(common::open_with(tempfile::tempdir().unwrap(), options), 20_000);
+    for (index, next) in [("key v: v", 1), ("unique u: v", 3)] {
+        let old = server.catalog.table("db", "t").unwrap().unwrap();
+        thread::scope(|scope| {
+            let alter = scope.spawn(|| add_index(&server, index, &context()));
+            let began = Instant::now();
+            while Arc::ptr_eq(&server.catalog.table("db", "t").unwrap().unwrap(), &old) {
+                assert!(began.elapsed() < Duration::from_secs(10));
+            }
+            let mut writer = begin(&server, Isolation::ReadCommitted);
+            let table = open(&server, &mut writer);
+            let written = table.insert(&mut writer, &row(next, -next), POLICY, &mut Buffers::default());
+            assert_eq!(written.unwrap(), Written::Done);
+            thread::sleep(Duration::from_millis(300));
+            writer.commit_wait().unwrap();
+            alter.join().unwrap().unwrap();
+        });
+        assert_sound(&server);
+    }
+}
+
 /// Begins to add the index while a transaction keeps the row locked, so that the build stands there.
 fn while_building<T>(server: &Server, index: &str, row: i64, work: impl FnOnce() -> T) -> (Result<Arc<Table>>, T) {
     let context = context();

@@ -29,6 +29,7 @@ pub enum Command<'a> {
         wildcard: &'a [u8],
     },
     Statistics,
+    Debug,
     ProcessKill {
         connection_id: u32,
     },
@@ -122,6 +123,7 @@ impl<'a> Command<'a> {
             command::INIT_DB => Command::InitDb { database: body },
             command::FIELD_LIST => Command::FieldList { table: bytes.nul_bytes()?, wildcard: bytes.nul_bytes_or_rest() },
             command::STATISTICS => Command::Statistics,
+            command::DEBUG => Command::Debug,
             command::PROCESS_KILL => Command::ProcessKill { connection_id: bytes.u32()? },
             command::CHANGE_USER => Command::ChangeUser(decode_change_user(body, caps)?),
             command::STMT_SEND_LONG_DATA => {

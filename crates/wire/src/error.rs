@@ -19,6 +19,8 @@ pub enum ProtocolError {
     MalformedPacket,
     /// The arguments of COM_STMT_EXECUTE do not match the statement.
     WrongArguments(&'static str),
+    /// COM_STMT_SEND_LONG_DATA has made a parameter longer than `max_allowed_packet`.
+    LongDataTooLarge,
     /// A temporal or floating-point parameter has a value that its type, named here, does not hold.
     ParameterOutOfRange(&'static str),
     /// The first packet of the client is no handshake response.
@@ -37,6 +39,7 @@ impl ProtocolError {
             Self::Uncompress => 1157,
             Self::MalformedPacket => 1835,
             Self::WrongArguments(_) => 1210,
+            Self::LongDataTooLarge => 1105,
             Self::ParameterOutOfRange(_) => 1690,
             Self::Handshake => 1043,
             Self::OldClient => 1251,
@@ -46,7 +49,7 @@ impl ProtocolError {
 
     pub fn sqlstate(self) -> &'static str {
         match self {
-            Self::MalformedPacket | Self::WrongArguments(_) => "HY000",
+            Self::MalformedPacket | Self::WrongArguments(_) | Self::LongDataTooLarge => "HY000",
             Self::ParameterOutOfRange(_) => "22003",
             Self::OldClient => "08004",
             _ => "08S01",
@@ -55,7 +58,14 @@ impl ProtocolError {
 
     /// The stream cannot be read any further: answer with the error, then close.
     pub fn closes_connection(self) -> bool {
-        !matches!(self, Self::MalformedPacket | Self::WrongArguments(_) | Self::ParameterOutOfRange(_) | Self::UnknownCommand)
+        !matches!(
+            self,
+            Self::MalformedPacket
+                | Self::WrongArguments(_)
+                | Self::LongDataTooLarge
+                | Self::ParameterOutOfRange(_)
+                | Self::UnknownCommand
+        )
     }
 }
 
@@ -67,6 +77,10 @@ impl fmt::Display for ProtocolError {
             Self::Uncompress => f.write_str("Couldn't uncompress communication packet"),
             Self::MalformedPacket => f.write_str("Malformed communication packet."),
             Self::WrongArguments(whose) => write!(f, "Incorrect arguments to {whose}"),
+            Self::LongDataTooLarge => f.write_str(
+                "Parameter of prepared statement which is set through mysql_send_long_data() \
+                 is longer than 'max_allowed_packet' bytes",
+            ),
             Self::ParameterOutOfRange(name) => {
                 write!(f, "{name} value is out of range in 'set_parameter_value'")
             }

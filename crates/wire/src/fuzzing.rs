@@ -113,7 +113,7 @@ pub fn fuzz_commands(data: &[u8]) {
                 }
             }
             Ok(Command::SendLongData { parameter, data, .. }) => {
-                let _ = params.append_long_data(parameter, data, 1 << 16);
+                params.append_long_data(parameter, data, 1 << 16);
             }
             _ => {}
         }

@@ -110,6 +110,8 @@ pub struct StatementParams {
     types: Vec<ParamType>,
     /// Parts sent by COM_STMT_SEND_LONG_DATA, by parameter. Empty if there are none.
     long_data: Vec<Option<Vec<u8>>>,
+    /// What was wrong with it.
+    long_data_error: Option<ProtocolError>,
 }
 
 impl StatementParams {
@@ -127,8 +129,15 @@ impl StatementParams {
     }
 
     /// Appends to a long parameter. `bytes_max` (max_allowed_packet) bounds what one parameter may become,
-    /// `LONG_DATA_BYTES_MAX` all of them.
-    pub fn append_long_data(&mut self, parameter: u16, data: &[u8], bytes_max: usize) -> Decoded<()> {
+    /// `LONG_DATA_BYTES_MAX` all of them. The command has no answer: what is wrong with it is the error of
+    /// executions until the statement is reset.
+    pub fn append_long_data(&mut self, parameter: u16, data: &[u8], bytes_max: usize) {
+        if let Err(error) = self.try_append(parameter, data, bytes_max) {
+            self.long_data_error.get_or_insert(error);
+        }
+    }
+
+    fn try_append(&mut self, parameter: u16, data: &[u8], bytes_max: usize) -> Decoded<()> {
         let parameter = usize::from(parameter);
         if parameter >= self.count {
             return Err(ProtocolError::WrongArguments("mysqld_stmt_send_long_data"));
@@ -139,7 +148,7 @@ impl StatementParams {
         let all: usize = self.long_data.iter().flatten().map(Vec::len).sum();
         let part = self.long_data[parameter].get_or_insert_default();
         if part.len() + data.len() > bytes_max || all + data.len() > LONG_DATA_BYTES_MAX.max(bytes_max) {
-            return Err(ProtocolError::PacketTooLarge);
+            return Err(ProtocolError::LongDataTooLarge);
         }
         part.extend_from_slice(data);
         Ok(())
@@ -148,6 +157,7 @@ impl StatementParams {
     /// COM_STMT_RESET, and the end of every execution.
     pub fn clear_long_data(&mut self) {
         self.long_data.clear();
+        self.long_data_error = None;
     }
 
     /// Reads the parameters of an execution into `values`, which is cleared before, and returns the query
@@ -161,6 +171,9 @@ impl StatementParams {
     ) -> Decoded<Vec<QueryAttribute>> {
         values.clear();
         *rebound = false;
+        if let Some(error) = self.long_data_error {
+            return Err(error);
+        }
         let named = caps & client::QUERY_ATTRIBUTES != 0;
         if self.count == 0 && !(named && execute.has_parameter_count) {
             return Ok(Vec::new());

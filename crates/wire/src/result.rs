@@ -162,13 +162,14 @@ pub fn put_field_list_definition(out: &mut Vec<u8>, column: &ColumnDefinition<'_
     }
 }
 
-/// Column count; with OPTIONAL_RESULTSET_METADATA in front of it whether definitions follow.
+/// Column count; with OPTIONAL_RESULTSET_METADATA behind it whether definitions follow. The manual has it the other way round, but
+/// this is what MySQL sends.
 #[inline]
 pub fn put_result_set_header(out: &mut Vec<u8>, caps: u32, column_count: usize, metadata: bool) {
+    put_lenenc_int(out, column_count as u64);
     if caps & client::OPTIONAL_RESULTSET_METADATA != 0 {
         out.push(u8::from(metadata));
     }
-    put_lenenc_int(out, column_count as u64);
 }
 
 /// First packet of the answer to COM_STMT_PREPARE ("COM_STMT_PREPARE_OK").
@@ -292,10 +293,11 @@ pub fn decode_response<'a>(payload: &'a [u8], caps: u32) -> Decoded<Response<'a>
             Ok(Response::LocalInfile { file_name: bytes.rest() })
         }
         _ => {
+            let columns = bytes.lenenc_int()?;
             if caps & client::OPTIONAL_RESULTSET_METADATA != 0 {
                 bytes.skip(1)?;
             }
-            bytes.lenenc_int().map(Response::Columns)
+            Ok(Response::Columns(columns))
         }
     }
 }

@@ -62,7 +62,11 @@ const CONFIGURATIONS: &[Configuration] = &[
     storage("sorts on disk", small!("operator-bytes-max=500")),
     Configuration { restarts: true, ..storage("restarts", small!("compression=off")) },
     Configuration { partitions: true, ..storage("partitions", small!("block-cache-bytes=8388608")) },
-    Configuration { partitions: true, restarts: true, ..storage("partitions and restarts", small!("build-batch-rows=7")) },
+    Configuration {
+        partitions: true,
+        restarts: true,
+        ..storage("partitions and restarts", small!("build-batch-rows=7,build-notes-bytes=200"))
+    },
 ];
 
 struct Run {

@@ -358,7 +358,8 @@ impl<'a> Execution<'a> {
                 let wait = LockPolicy::Wait(self.table_lock_wait);
                 let table = self.catalog.open_table(&mut txn, &def.database, &def.name, mode, wait)?;
                 // LOCK TABLES came after the statement was admitted and did not see its lock.
-                if held.is_none() && self.server.is_locked_by_others(&def.database, &def.name, mode != LockMode::IS) {
+                let writes = mode != LockMode::IS;
+                if held.is_none() && self.server.is_locked_by_others(&def.database, &def.name, writes, txn.table_locks()) {
                     txn.give_back_table(def.id);
                     return Err(Error::stale_plan());
                 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::{SessionCatalog, StageProgress};
+use vaquita_storage::{LockMode, SessionCatalog, StageProgress};
 use vaquita_types::errno::{ER_NO_BINARY_LOGGING, ER_TABLEACCESS_DENIED_ERROR, ER_VIEW_INVALID};
-use vaquita_types::schema::{ColumnDef, StoredObject};
+use vaquita_types::schema::{ColumnDef, StoredObject, TableId};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -214,8 +214,8 @@ pub trait ServerInfo {
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         Vec::new()
     }
-    /// LOCK TABLES and its kin keep the statement's session from a table.
-    fn is_locked_by_others(&self, _database: &str, _table: &str, _write: bool) -> bool {
+    /// LOCK TABLES and its kin keep the statement's session from a table, whose transaction has the locks `used`.
+    fn is_locked_by_others(&self, _database: &str, _table: &str, _write: bool, _used: &[(TableId, LockMode)]) -> bool {
         false
     }
     /// The last lines of the server's log, the oldest first.

@@ -1,12 +1,13 @@
 //! CREATE TABLE, also LIKE another and from a query (`from_query` derives its columns and fills the table).
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::bind::is_dictionary_view;
 use vaquita_plan::env::Level;
-use vaquita_storage::{FirstRows, Table, kill_point};
+use vaquita_storage::{FirstRows, Table, Transaction, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_PARTITION_NO_TEMPORARY,
@@ -29,6 +30,15 @@ struct Wanted {
     auto_increment: Option<u64>,
 }
 
+/// A table without rows.
+pub(super) struct Made {
+    pub table: Arc<Table>,
+    /// Of the columns that a query fills.
+    pub names: Vec<String>,
+    /// Has the table locked until it has filled it.
+    filler: Option<Transaction>,
+}
+
 /// The columns and indexes of a definition.
 #[derive(Default)]
 struct Elements {
@@ -45,21 +55,21 @@ struct Elements {
 impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
         let made = self.retrying(|| self.make_table(create))?;
-        let Some((table, names)) = made else { return Ok(Outcome::affected(0)) };
+        let Some(Made { table, names, filler }) = made else { return Ok(Outcome::affected(0)) };
         if create.temporary {
             self.catalog.add_temporary(&table);
         }
-        let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
+        let (Some(query), Some(filler)) = (&create.select, filler) else { return Ok(Outcome::affected(0)) };
         kill_point("create-select.created");
-        self.fill(&table, create, query, names).inspect_err(|_| {
-            // The statement's error is what the client has to know.
-            let _ = self.catalog.drop_tables(&[(&table.def.database, &table.def.name)], &self.context);
+        let filler = RefCell::new(filler);
+        self.fill(&table, create, query, names, &filler).inspect_err(|_| {
+            kill_point("create-select.failed");
+            self.catalog.drop_unfilled(&table, &filler.borrow(), self.context.wait);
         })
     }
 
-    /// Makes the table, without rows, and the names of the columns that a query fills; the name of a temporary table does not
-    /// mean it yet. `None`: it is there, and IF NOT EXISTS was said.
-    pub(super) fn make_table(&self, create: &ast::CreateTable) -> Result<Option<(Arc<Table>, Vec<String>)>> {
+    /// Makes the table, without rows; the name of a temporary table does not mean it yet. `None`: it is there, and IF NOT EXISTS was said.
+    pub(super) fn make_table(&self, create: &ast::CreateTable) -> Result<Option<Made>> {
         let database = self.database_of(&create.name)?;
         check_identifier(&create.name.name)?;
         if let Some(like) = &create.like
@@ -108,9 +118,15 @@ impl Ddl<'_> {
         self.require_primary_key(&wanted.def)?;
         if !create.temporary {
             self.check_waiting_children(&wanted.def)?;
-            let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
+            let mut filler = create.select.as_ref().map(|_| self.transaction());
+            let mut later = self.filler.filter(|_| filler.is_none()).map(RefCell::borrow_mut);
+            let filled_by = filler.as_mut().or(later.as_deref_mut());
+            let rows = FirstRows { auto_increment: wanted.auto_increment, filled_by };
             let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
-            return Ok(Some((table, names)));
+            if let Some(later) = &mut later {
+                self.catalog.finish_table(later, &table.def.database, &table.def.name)?;
+            }
+            return Ok(Some(Made { table, names, filler }));
         }
         refuse_indexes(&wanted.def)?;
         let table = self.catalog.new_temporary(wanted.def)?;
@@ -119,7 +135,7 @@ impl Ddl<'_> {
             txn.set_auto_increment(table.def.id, next)?;
             txn.commit_wait()?;
         }
-        Ok(Some((table, names)))
+        Ok(Some(Made { table, names, filler: None }))
     }
 
     /// Errors 1109 and 1347.

@@ -2,7 +2,8 @@
 //!
 //! A column of a table keeps its type and default (not AUTO_INCREMENT); an expression gets the column type
 //! that MySQL makes of it: INT or BIGINT by its digits, a string type by its length, `varbinary(0)` for NULL.
-//! The rows come by an INSERT … SELECT of the same query. If that fails, the table goes again.
+//! The rows come by an INSERT … SELECT of the same query. Its transaction has the table locked before it can be seen. If it fails, the table
+//! goes before the lock does.
 
 use std::cell::RefCell;
 
@@ -10,7 +11,7 @@ use vaquita_parser::ast;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::function::FuncDef;
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_storage::{Reads, SessionCatalog, Table, kill_point};
+use vaquita_storage::{Reads, SessionCatalog, Table, Transaction, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
@@ -71,9 +72,9 @@ impl Ddl<'_> {
         create: &ast::CreateTable,
         query: &ast::Query,
         names: Vec<String>,
+        txn: &RefCell<Transaction>,
     ) -> Result<Outcome> {
         let plan = self.plan_fill(table, create, query, names)?;
-        let txn = RefCell::new(self.transaction());
         txn.borrow_mut().begin_statement(Reads::Many);
         let log = self.log.filter(|_| !table.def.options.temporary);
         if let Some(log) = log {
@@ -81,13 +82,13 @@ impl Ddl<'_> {
             log.begin(&mut txn.borrow_mut(), &table.def.database, &show_create_table(&table.def, None, quoting))?;
         }
         let mut statement =
-            Execution::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
+            Execution::new(self.catalog.store(), self.catalog, txn, self.params, self.session, &self.context.interrupt);
         (statement.server, statement.functions) = (self.server, self.functions);
         (statement.lock_wait_ms_max, statement.table_lock_wait) = (self.lock_wait_ms_max, self.context.wait);
         statement.row_log = log.and_then(|log| log.rows());
         let changed = dml::run(&plan, &statement)?;
         drop(statement);
-        let mut txn = txn.into_inner();
+        let mut txn = txn.borrow_mut();
         txn.end_statement();
         if let Some(log) = log {
             log.end(&mut txn)?;

@@ -10,7 +10,7 @@ use vaquita_plan::bind::is_dictionary_view;
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
-use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
+use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Transaction, Version, check_table};
 use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_WRONG_OBJECT};
 use vaquita_types::schema::{StoredObject, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -112,7 +112,7 @@ impl Ddl<'_> {
             }
             MaintenanceKind::Check => {
                 let mut txn = self.transaction();
-                txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
+                let table = &self.opened(table, &mut txn)?;
                 let report = check_table(self.catalog.store(), table, &mut txn, extended, &self.context.interrupt)?;
                 match report.findings.is_empty() {
                     true => self.misplaced(table, among)?.map_or_else(|| vec![ok()], |found| found.messages(&table.def)),
@@ -168,10 +168,21 @@ impl Ddl<'_> {
         Ok(Outcome::Rows(ResultRows { columns: vec![text_column("Table", 128, true), number], rows }))
     }
 
+    /// The table as it is now, locked for reading.
+    fn opened(&self, table: &Arc<Table>, txn: &mut Transaction) -> Result<Arc<Table>> {
+        if table.def.options.temporary {
+            return Ok(table.clone());
+        }
+        let (database, name) = (&table.def.database, &table.def.name);
+        let wait = LockPolicy::Wait(self.context.wait);
+        let now = self.catalog.open_table(txn, database, name, LockMode::IS, wait)?;
+        now.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[database, name]))
+    }
+
     /// The sum of the rows' sums, so that their order does not matter.
-    fn checksum(&self, table: &Table) -> Result<u32> {
+    fn checksum(&self, table: &Arc<Table>) -> Result<u32> {
         let mut txn = self.transaction();
-        txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
+        let table = &self.opened(table, &mut txn)?;
         txn.begin_statement(Reads::Many);
         let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let generator = self.generator(&table.def)?;

@@ -38,6 +38,7 @@ mod spatial;
 mod temporary;
 pub mod views;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
@@ -112,6 +113,9 @@ pub struct Ddl<'a> {
     pub context: DdlContext,
     /// What the binary log is told of a table that is made of a query.
     pub log: Option<&'a dyn FillLog>,
+    /// The transaction that will fill the table which CREATE TABLE makes: it has it locked, and its commit ends what `FirstRows::filled_by`
+    /// begins.
+    pub filler: Option<&'a RefCell<Transaction>>,
 }
 
 /// The log of CREATE TABLE … SELECT: the table and its rows are one transaction.

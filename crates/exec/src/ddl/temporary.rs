@@ -16,12 +16,13 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result};
 
 use super::Ddl;
+use super::create::Made;
 
 impl Ddl<'_> {
     /// CREATE TEMPORARY TABLE … SELECT: makes the table, and the plan that inserts the rows. `None`: the table is there
     /// already, and IF NOT EXISTS was said.
     pub fn create_temporary_from(&self, create: &ast::CreateTable, query: &ast::Query) -> Result<Option<Plan>> {
-        let Some((table, names)) = self.make_table(create)? else { return Ok(None) };
+        let Some(Made { table, names, .. }) = self.make_table(create)? else { return Ok(None) };
         // Planned before the table hides a permanent one that the query reads.
         let plan = self.plan_fill(&table, create, query, names).inspect_err(|_| self.catalog.give_up(&table))?;
         self.catalog.add_temporary(&table);

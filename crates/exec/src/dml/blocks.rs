@@ -232,7 +232,7 @@ fn text_max(ty: &ColumnType) -> usize {
 
 fn number_of(value: Option<&Value>) -> u64 {
     match value {
-        Some(Value::Int(number)) => *number as u64,
+        Some(Value::Int(number)) => u64::try_from(*number).unwrap_or(0),
         Some(Value::UInt(number)) => *number,
         _ => 0,
     }

@@ -311,6 +311,17 @@ fn parts_of_groups(scan: &Scan, codec: &IndexCodec, keys: &[(Expr, Slot)]) -> us
     };
     let parts = codec.parts().iter().enumerate();
     let known = parts.take_while(|(n, part)| *n < equal || is_key(part.position)).count();
+    // Ranges that begin or end within a group may share it with another, and pieces of two ranges are never put together.
+    let shares = |range: &vaquita_plan::node::Range| {
+        let deeper = range.equal.len() > known;
+        deeper || (range.equal.len() == known && (range.low.is_some() || range.high.is_some() || range.not_null))
+    };
+    if let AccessPath::Range { ranges, .. } = &scan.path
+        && ranges.len() > 1
+        && ranges.iter().any(shares)
+    {
+        return 0;
+    }
     // In one value of all of them there is nothing to cut.
     if known > equal { known } else { 0 }
 }

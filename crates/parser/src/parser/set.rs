@@ -72,7 +72,8 @@ impl Parser<'_> {
             let default = self.eat(Kw::DEFAULT);
             return Ok(SetItem::Charset(if default { None } else { Some(self.charset_name()?) }));
         }
-        self.set_variable(*scope)
+        // A name without a scope means the session; only behind `@@` it may mean the next transaction.
+        self.set_variable(if *scope == VarScope::Default { VarScope::Session } else { *scope })
     }
 
     fn set_variable(&mut self, scope: VarScope) -> Result<SetItem> {

@@ -266,3 +266,105 @@ fn several_tables_are_renamed_at_once() {
     assert_eq!(one(&mut client, "SELECT w FROM e.t"), "77");
     assert_eq!(one(&mut client, "SELECT COUNT(*) FROM d.t"), "10");
 }
+
+/// An ALTER that fails withdraws what it has published; another that waited for it must not be undone by that.
+#[test]
+fn an_alter_that_fails_undoes_no_other() {
+    let server = Server::start("online-fails");
+    let mut client = prepare(&server, 10);
+    ok(&mut client, "CREATE TABLE d.parent (id INT PRIMARY KEY)");
+    ok(&mut client, "CREATE TABLE d.child (id INT PRIMARY KEY, p INT, v INT, KEY (p))");
+    ok(&mut client, "INSERT INTO d.child VALUES (1, 1, 1), (2, 2, 2)");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for sql in ["ALTER TABLE d.child ADD FOREIGN KEY (p) REFERENCES d.parent (id)", "ALTER TABLE d.child ADD UNIQUE u ((1))"]
+        {
+            let (mut failing, stop) = (server.connect(), &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Acquire) {
+                    let failed = code(&failing.query(sql));
+                    assert!(failed == 1452 || failed == 1062, "{sql}: {failed}");
+                }
+            });
+        }
+        for round in 0..40 {
+            ok(&mut client, "ALTER TABLE d.child ADD x INT");
+            assert_eq!(client.query("SHOW COLUMNS FROM d.child").rows().len(), 4);
+            ok(&mut client, "ALTER TABLE d.child DROP x");
+            assert_eq!(client.query("SHOW COLUMNS FROM d.child").rows().len(), 3);
+            // Rows are copied.
+            ok(&mut client, ["ALTER TABLE d.child MODIFY v VARCHAR(20)", "ALTER TABLE d.child MODIFY v INT"][round % 2]);
+            ok(&mut client, &format!("INSERT INTO d.child VALUES ({}, 1, 1)", round + 3));
+            assert_eq!(one(&mut client, "SELECT COUNT(*) FROM d.child"), (round + 3).to_string());
+        }
+        stop.store(true, Ordering::Release);
+    });
+    assert_eq!(one(&mut client, "CHECK TABLE d.child"), "d.child|check|status|OK");
+}
+
+/// Nobody uses the table of CREATE TABLE … SELECT before it has its rows, and it goes if that fails.
+#[test]
+fn a_table_that_a_query_fills_is_nobodys_before_it_is_whole() {
+    let server = Server::start("create-select");
+    let mut client = prepare(&server, 10);
+    let mut creates = server.connect();
+    let id = one(&mut creates, "SELECT CONNECTION_ID()");
+    let fills = "SELECT 1 FROM performance_schema.metadata_locks WHERE object_name = 'u' AND lock_status = 'GRANTED'";
+    for (end, found) in [("KILL QUERY", 1146), ("", 0)] {
+        let waits = thread::spawn(move || {
+            let answer = creates.query("CREATE TABLE d.u AS SELECT id, SLEEP(0.2) s FROM d.t");
+            (creates, answer)
+        });
+        wait_for(&mut client, fills);
+        let mut reader = server.connect();
+        ok(&mut reader, "SET lock_wait_timeout = 1");
+        assert_eq!(code(&reader.query("SELECT * FROM d.u")), 1205);
+        ok(&mut reader, "SET lock_wait_timeout = 60");
+        let reads = thread::spawn(move || {
+            let answer = reader.query("SELECT COUNT(*) FROM d.u");
+            (code(&answer), if code(&answer) == 0 { answer.rows() } else { Vec::new() })
+        });
+        let pending = "SELECT 1 FROM performance_schema.metadata_locks WHERE object_name = 'u' AND lock_status = 'PENDING'";
+        wait_for(&mut client, pending);
+        if !end.is_empty() {
+            ok(&mut client, &format!("{end} {id}"));
+        }
+        let (back, answer) = waits.join().unwrap();
+        creates = back;
+        assert_eq!(code(&answer), if end.is_empty() { 0 } else { 1317 });
+        let (read, rows) = reads.join().unwrap();
+        assert_eq!(read, found);
+        if found == 0 {
+            assert_eq!(rows, [["10"]]);
+        }
+    }
+    ok(&mut client, "DROP TABLE d.u");
+}
+
+/// Statements that read a whole table look for it again when DDL has replaced it while they waited.
+#[test]
+fn maintenance_reads_the_table_that_there_is() {
+    let server = Server::start("online-maintenance");
+    let mut client = prepare(&server, 100);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for (sql, wanted) in [
+            ("CHECK TABLE d.t", "d.t|check|status|OK"),
+            ("ANALYZE TABLE d.t", "d.t|analyze|status|OK"),
+            ("CHECKSUM TABLE d.t", ""),
+        ] {
+            let wanted = if wanted.is_empty() { one(&mut client, sql) } else { wanted.to_string() };
+            let (mut reads, stop) = (server.connect(), &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Acquire) {
+                    assert_eq!(one(&mut reads, sql), wanted);
+                }
+            });
+        }
+        for _ in 0..100 {
+            ok(&mut client, "ALTER TABLE d.t DROP PRIMARY KEY, ADD PRIMARY KEY (id, v)");
+            ok(&mut client, "ALTER TABLE d.t DROP PRIMARY KEY, ADD PRIMARY KEY (id)");
+        }
+        stop.store(true, Ordering::Release);
+    });
+}

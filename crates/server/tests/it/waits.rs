@@ -367,3 +367,73 @@ fn a_deadlock_leaves_a_branch_to_be_rolled_back() {
     assert_eq!(b.query("SELECT v FROM d.t").rows(), [["1"], ["1"], ["1"], ["1"]]);
     ok(&mut b, "XA START 'victim'");
 }
+
+/// LOCK TABLES of two tables waits for a transaction at one of them, which goes on at the other.
+#[test]
+fn a_transaction_that_lock_tables_waits_for_goes_on_at_other_tables() {
+    let server = Server::start("lock-tables-two");
+    let mut watcher = prepare(&server);
+    ok(&mut watcher, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
+    ok(&mut watcher, "INSERT INTO d.u VALUES (1, 0), (2, 0)");
+    let waiting = "SELECT 1 FROM performance_schema.metadata_locks WHERE object_name = 't' AND lock_status = 'PENDING'";
+    for locks in ["LOCK TABLES d.t WRITE, d.u WRITE", "LOCK TABLES d.t READ, d.u READ"] {
+        let (mut open, locker) = (server.connect(), server.connect());
+        ok(&mut open, "SET lock_wait_timeout = 10");
+        ok(&mut open, "BEGIN");
+        ok(&mut open, "UPDATE d.t SET v = v + 1 WHERE id = 1");
+        let locker = start(locker, locks);
+        wait_for(&mut watcher, waiting);
+        ok(&mut open, "UPDATE d.u SET v = v + 1 WHERE id = 1");
+        ok(&mut open, "COMMIT");
+        let (mut locker, answer, _) = locker.join().expect("locker");
+        assert_eq!(answer.as_ref().map(code), Some(0), "{locks}");
+        ok(&mut open, "SET lock_wait_timeout = 1");
+        assert_eq!(code(&open.query("UPDATE d.u SET v = v + 1 WHERE id = 2")), 1205);
+        ok(&mut locker, "UNLOCK TABLES");
+    }
+    // The same of RENAME, which has its tables for itself while somebody else has any table locked.
+    let (mut open, mut third, rename) = (server.connect(), server.connect(), server.connect());
+    ok(&mut watcher, "CREATE TABLE d.w (id INT)");
+    ok(&mut third, "LOCK TABLES d.w READ");
+    ok(&mut open, "SET lock_wait_timeout = 10");
+    ok(&mut open, "BEGIN");
+    ok(&mut open, "UPDATE d.t SET v = v + 1 WHERE id = 1");
+    let rename = start(rename, "RENAME TABLE d.t TO d.t2, d.u TO d.u2");
+    wait_for(&mut watcher, waiting);
+    ok(&mut open, "UPDATE d.u SET v = v + 1 WHERE id = 1");
+    ok(&mut open, "COMMIT");
+    assert_eq!(rename.join().expect("rename").1.as_ref().map(code), Some(0));
+    assert_eq!(watcher.query("SELECT v FROM d.u2 WHERE id = 1").rows(), [["3"]]);
+}
+
+/// Under the global read lock neither rows nor the log change: commits that were admitted before are over.
+#[test]
+fn the_global_read_lock_waits_for_commits_under_way() {
+    let server = Server::start("global-read-lock");
+    let mut client = prepare(&server);
+    ok(&mut client, "CREATE TABLE d.many (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let (mut writer, stop) = (server.connect(), &stop);
+            scope.spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Acquire) {
+                    ok(&mut writer, "INSERT INTO d.many (v) VALUES (1)");
+                }
+            });
+        }
+        let mut look = || {
+            let rows = client.query("SELECT COUNT(*) FROM d.many").rows();
+            (rows, client.query("SHOW BINARY LOG STATUS").rows())
+        };
+        let mut locker = server.connect();
+        for _ in 0..50 {
+            ok(&mut locker, "FLUSH TABLES WITH READ LOCK");
+            let first = look();
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(first, look());
+            ok(&mut locker, "UNLOCK TABLES");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Release);
+    });
+}

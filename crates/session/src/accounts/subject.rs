@@ -462,6 +462,10 @@ impl Subject<'_> {
         self.global(p::SUPER, &["REPLICATION_SLAVE_ADMIN"], "SUPER or REPLICATION_SLAVE_ADMIN")
     }
 
+    pub fn may_debug(&self) -> Result<()> {
+        self.global(p::SUPER, &[], "SUPER")
+    }
+
     pub fn may_back_up(&self) -> Result<()> {
         self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN")
     }

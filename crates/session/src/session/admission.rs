@@ -51,6 +51,10 @@ impl Session {
             self.transaction.refuse_in_read_only(&self.env.settings)?;
         }
         self.transaction.refuse_unless_active()?;
+        // They are the session's, and the branch is not once it is prepared.
+        if self.transaction.in_branch() && plan.tables().iter().any(|table| table.options.temporary) {
+            return Err(Error::new(&ER_XA_TEMP_TABLE, &[]));
+        }
         self.admit_plan(plan)
     }
 

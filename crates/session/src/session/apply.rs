@@ -114,6 +114,7 @@ impl Session {
     pub fn undo_applying(&mut self) {
         self.note = None;
         self.forget_told();
+        self.drop_filled();
         self.transaction.abandon();
         self.client.interrupt.clear();
     }

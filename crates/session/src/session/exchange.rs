@@ -1,14 +1,23 @@
 //! One statement's way from the session to its client.
 
+use std::sync::Arc;
+
 use crate::answer::{Answer, MakeWaiter};
 use crate::state::prepared::Cursor;
+
+/// A text of several statements from one of them on. The text is there once for all of them.
+#[derive(Clone)]
+pub(super) struct Rest {
+    pub text: Arc<[u8]>,
+    pub at: usize,
+}
 
 /// Where the answer of a statement goes, who waits for its commit, what of the same text follows, and what became of it.
 pub(super) struct Exchange<'a> {
     pub answer: &'a mut dyn Answer,
     pub park: MakeWaiter<'a>,
-    /// The unread statements of the text.
-    pub rest: &'a [u8],
+    /// The unread statements of the text, if there are any.
+    pub rest: Option<Rest>,
     /// Rows in the binary protocol.
     pub binary: bool,
     /// The rows of the query are kept in `cursor`, for the client to fetch.
@@ -29,7 +38,7 @@ impl<'a> Exchange<'a> {
         Exchange {
             answer,
             park,
-            rest: &[],
+            rest: None,
             binary: false,
             keeps_rows: false,
             cursor: None,
@@ -41,6 +50,6 @@ impl<'a> Exchange<'a> {
     }
 
     pub fn more(&self) -> bool {
-        !self.rest.is_empty()
+        self.rest.is_some()
     }
 }

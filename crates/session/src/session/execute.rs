@@ -181,8 +181,9 @@ impl Session {
                 return Err(error);
             }
             self.transaction_commits();
-            self.transaction.storage().commit_wait()?;
-            return done;
+            let committed = self.transaction.storage().commit_wait();
+            self.client.end_commit();
+            return committed.and(done);
         }
         self.transaction.release_reads();
         done
@@ -346,17 +347,20 @@ impl Session {
         // The rows of a query whose functions have changed data are in an answer that does not outlast this call.
         let has_rows = matches!(done, Done::Rows | Done::Cursor) && !self.transaction.is_read_only();
         if exchange.in_program || has_rows {
-            return match self.transaction.storage().commit_wait() {
+            let committed = self.transaction.storage().commit_wait();
+            self.client.end_commit();
+            return match committed {
                 Ok(()) => self.succeed(&done, exchange),
                 Err(error) => self.fail(&error, exchange),
             };
         }
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
-        self.pending = Some(Pending { done, rest: exchange.rest.to_vec() });
+        self.pending = Some(Pending { done, rest: exchange.rest.clone() });
         match self.transaction.commit(&mut *exchange.park) {
             CommitStart::Parked => Flow::Parked,
             CommitStart::Done(result) => {
+                self.client.end_commit();
                 let Some(pending) = self.pending.take() else { return Flow::Next };
                 match result {
                     Ok(()) => self.succeed(&pending.done, exchange),
@@ -373,14 +377,14 @@ impl Session {
         answer: &mut dyn Answer,
         park: MakeWaiter<'_>,
     ) -> Flow {
+        self.client.end_commit();
         let Pending { done, rest } = pending;
-        let mut exchange = Exchange { rest: &rest, ..Exchange::new(answer, park) };
+        let mut exchange = Exchange { rest: rest.clone(), ..Exchange::new(answer, park) };
         match result {
             Err(error) => self.fail(&error, &mut exchange),
-            Ok(()) if rest.is_empty() => self.succeed(&done, &mut exchange),
             Ok(()) => {
-                self.succeed(&done, &mut exchange);
-                self.statements_of(&rest, answer, park)
+                let flow = self.succeed(&done, &mut exchange);
+                rest.map_or(flow, |rest| self.statements_from(&rest.text.clone(), Some(rest), answer, park))
             }
         }
     }
@@ -402,7 +406,8 @@ impl Session {
 
     pub(super) fn succeed(&mut self, done: &Done, exchange: &mut Exchange<'_>) -> Flow {
         let mut status = Status { more_results: exchange.more(), ..self.status() };
-        let warnings = self.env.diagnostics.count_u16();
+        // A program's result sets tell of none, as in MySQL; its end does.
+        let warnings = if exchange.in_program { 0 } else { self.env.diagnostics.count_u16() };
         if !exchange.in_program {
             self.event.add(Counted::Warnings, u64::from(warnings));
             self.event.succeeded();

@@ -1,6 +1,7 @@
 //! LOCK TABLES and UNLOCK TABLES, and what other statements ask for the tables that they use. What the session holds is
 //! `state::locked_tables`'; what others wait for is in `crate::table_locks`.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use vaquita_parser::Statement as Ast;
@@ -8,8 +9,8 @@ use vaquita_parser::ast::{AlterAction, Name, PartitionAction, TableLock, TableLo
 use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy, Transaction};
-use vaquita_types::errno::{ER_CANT_REOPEN_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED};
-use vaquita_types::schema::ObjectKind;
+use vaquita_types::errno::{ER_CANT_REOPEN_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED};
+use vaquita_types::schema::{ObjectKind, TableId};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -19,6 +20,7 @@ use crate::table_locks::{Asker, TableName, Wanted};
 
 impl Session {
     pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
+        self.check_aliases(locks)?;
         // The global read lock stays.
         if self.locked.is_under() {
             self.unlock_tables()?;
@@ -59,7 +61,9 @@ impl Session {
             self.transaction.refuse_in_read_only(&self.env.settings)?;
             self.locked.refuse_under_own_read_lock()?;
         }
-        self.locked.lock(wanted, temporary.len(), self.env.settings.metadata_lock_wait)?;
+        let drains = wanted.iter().map(|w| Ok(self.id_of(&w.table)?.map(|id| (id, w.write))));
+        let drains: Vec<_> = drains.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        self.locked.lock(wanted, &drains, temporary.len(), self.env.settings.metadata_lock_wait)?;
         let drained = self.drain();
         if drained.is_err() {
             self.unlock_tables()?;
@@ -95,20 +99,37 @@ impl Session {
     fn drain(&mut self) -> Result<()> {
         let policy = LockPolicy::Wait(self.env.settings.metadata_lock_wait);
         let txn = self.transaction.storage();
+        // In a deadlock with a transaction it is that which fails, as in MySQL.
+        txn.spare();
         for Wanted { table, write, .. } in self.locked.tables() {
             let mode = if *write { LockMode::X } else { LockMode::S };
             self.server.catalog.open_table(txn, &table.0, &table.1, mode, policy)?;
         }
+        // Before the locks are given back: whoever gets one then finds the tables locked.
+        self.locked.drained();
         txn.rollback();
         Ok(())
     }
 
-    /// UNLOCK TABLES commits only what ran under LOCK TABLES.
+    /// Error 1066: two tables of a database under one name.
+    fn check_aliases(&self, locks: &[TableLock]) -> Result<()> {
+        let mut names = HashSet::new();
+        for lock in locks {
+            let (database, table) = self.qualified(&lock.table)?;
+            let alias = lock.alias.clone().unwrap_or(table);
+            if !names.insert((database, alias.clone())) {
+                return Err(Error::new(&ER_NONUNIQ_TABLE, &[&alias]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of LOCK TABLES commits only what ran under it.
     pub(super) fn unlock_tables(&mut self) -> Result<Done> {
         if self.locked.is_under() {
             self.commit_implicitly()?;
         }
-        self.locked.release();
+        self.locked.release_tables();
         Ok(Done::nothing())
     }
 
@@ -117,8 +138,8 @@ impl Session {
         if self.locked.are_idle() {
             return Ok(());
         }
-        let wanted = wanted(plan, &self.transaction.shared().borrow());
-        self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
+        let txn = self.transaction.shared().borrow();
+        self.locked.admit(&wanted(plan, &txn), txn.table_locks(), self.env.settings.metadata_lock_wait)
     }
 
     /// Before rows of a log are put into a table: under its own LOCK TABLES the session need not have named it.
@@ -127,9 +148,10 @@ impl Session {
             return Ok(());
         }
         let known = self.catalog.table(database, table)?;
-        let holds = known.and_then(|table| self.transaction.shared().borrow().table_lock(table.def.id));
+        let txn = self.transaction.shared().borrow();
+        let holds = known.and_then(|table| txn.table_lock(table.def.id));
         let wanted = Wanted { table: (database.to_string(), table.to_string()), write: true, asker: Asker::Statement { holds } };
-        self.locked.admit_inside(&[wanted], self.env.settings.metadata_lock_wait)
+        self.locked.admit_inside(&[wanted], txn.table_locks(), self.env.settings.metadata_lock_wait)
     }
 
     /// Before DDL runs on tables that exist; temporary ones need no lock. `LockedTables::leave` follows.
@@ -152,7 +174,9 @@ impl Session {
                 wanted.push(Wanted { table, write, asker });
             }
         }
-        self.locked.admit_ddl(&wanted, self.env.settings.metadata_lock_wait)
+        let ids = wanted.iter().map(|w| self.id_of(&w.table)).collect::<Result<Vec<_>>>()?;
+        let ids: Vec<TableId> = ids.into_iter().flatten().collect();
+        self.locked.admit_ddl(&wanted, &ids, self.env.settings.metadata_lock_wait)
     }
 
     /// Before DDL changes a table.
@@ -161,7 +185,12 @@ impl Session {
             return Ok(());
         }
         let wanted = Wanted { table: (database.to_string(), name.to_string()), write: true, asker: Asker::Ddl };
-        self.locked.admit(&[wanted], self.env.settings.metadata_lock_wait)
+        self.locked.admit(&[wanted], &[], self.env.settings.metadata_lock_wait)
+    }
+
+    /// Of a table that there is.
+    fn id_of(&self, (database, name): &TableName) -> Result<Option<TableId>> {
+        Ok(self.server.catalog.table(database, name)?.map(|table| table.def.id))
     }
 
     /// The statement changes nothing that other sessions can see.
@@ -244,7 +273,7 @@ pub(super) fn tables_of(ast: &Ast) -> Vec<&Name> {
 
 /// As `Session::admit_plan`, of a plan inside a function or a trigger: under LOCK TABLES it may use what the session has not locked.
 pub(super) fn admit_inner_plan(locked: &LockedTables, plan: &Plan, txn: &Transaction, wait: Duration) -> Result<()> {
-    if locked.are_idle() { Ok(()) } else { locked.admit_inside(&wanted(plan, txn), wait) }
+    if locked.are_idle() { Ok(()) } else { locked.admit_inside(&wanted(plan, txn), txn.table_locks(), wait) }
 }
 
 /// `txn`: the transaction that the plan runs in.

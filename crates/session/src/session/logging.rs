@@ -6,10 +6,12 @@ use std::sync::Arc;
 use vaquita_exec::context::{RowLogSettings, RowLogging, SessionEnv};
 use vaquita_exec::ddl::FillLog;
 use vaquita_exec::ddl::show_create::{Quoting, show_create_table};
-use vaquita_parser::ast::{Flush, FlushWhat, Name, SetPassword, UserSpec};
+use vaquita_parser::ast::{
+    AlterUser, AuthOption, AuthSecret, CreateUser, Flush, FlushWhat, Name, SetPassword, UserName, UserOptions, UserSpec,
+};
 use vaquita_parser::statement_kind::Class;
-use vaquita_parser::{Statement as Ast, StatementKind, place_of_definer};
-use vaquita_storage::{CommitNote, LogBuffer, Transaction, Xid};
+use vaquita_parser::{Statement as Ast, StatementKind, parse_one, place_of_definer, text_of_accounts};
+use vaquita_storage::{CommitNote, LogBuffer, Table, Transaction, Xid};
 use vaquita_types::charset::{Charset, CollationId, charset};
 use vaquita_types::errno::ER_GTID_NEXT_TYPE_UNDEFINED_GTID;
 use vaquita_types::schema::TableDef;
@@ -38,8 +40,10 @@ pub struct Logging {
     text: Option<Arc<[u8]>>,
     /// `Session::note` tells the log of the statement that runs.
     tells: bool,
-    /// The statement that runs is told with its rows.
-    is_quiet: bool,
+    /// A table is made for an applier, whose rows follow in the transaction that begins with it. The log is told of it with them.
+    pub(super) rows_follow: bool,
+    /// That table, until the transaction is over.
+    pub(super) filled: Option<Arc<Table>>,
 }
 
 impl Logging {
@@ -208,14 +212,18 @@ impl Session {
         ended
     }
 
-    /// A table whose rows follow in the open transaction, which the log is told with them.
+    /// A table whose rows follow in the transaction that begins here, which the log is told with them. Before its commit nobody else can use the
+    /// table, and it goes if the transaction does not come to that.
     pub fn apply_created(&mut self, sql: &[u8]) -> Result<()> {
-        self.logging.is_quiet = true;
+        self.logging.rows_follow = true;
         let created = self.apply_text(sql);
-        self.logging.is_quiet = false;
+        self.logging.rows_follow = false;
         created?;
-        self.begin_applying()?;
         let sql = &self.client_text(sql).into_owned();
+        if let Ok((Ast::CreateTable(create), _)) = parse_one(sql, &self.env.settings.plan.parser_options()) {
+            let (database, name) = self.qualified(&create.name)?;
+            self.logging.filled = self.server.catalog.table(&database, &name)?;
+        }
         let server = self.server.clone();
         match server.open_log().filter(|_| self.env.settings.log.on) {
             Some(log) => {
@@ -224,6 +232,14 @@ impl Session {
                 self.tell_created(log, &mut self.transaction.shared().borrow_mut(), database, sql)
             }
             None => Ok(()),
+        }
+    }
+
+    /// The transaction of `apply_created` is undone.
+    pub(super) fn drop_filled(&mut self) {
+        if let Some(table) = self.logging.filled.take() {
+            let wait = self.env.settings.metadata_lock_wait;
+            self.server.catalog.drop_unfilled(&table, self.transaction.storage(), wait);
         }
     }
 
@@ -241,15 +257,18 @@ impl Session {
         if self.log().is_none() {
             return Ok(());
         }
-        let texts = match ast {
+        let text = match ast {
             Ast::CreateUser(create) => {
-                let verb = if create.if_not_exists { "CREATE USER IF NOT EXISTS" } else { "CREATE USER" };
-                self.texts_of_users(verb, &create.users)?
+                let users = self.logged_users(&create.users, true);
+                self.text_of_accounts(&Ast::CreateUser(Box::new(CreateUser { users, ..(**create).clone() })))
             }
-            Ast::AlterUser(alter) if alter.default_role.is_none() => self.texts_of_users("ALTER USER", &alter.users)?,
-            _ => self.logging.text.iter().map(|text| text.to_vec()).collect(),
+            Ast::AlterUser(alter) if alter.default_role.is_none() => {
+                let users = self.logged_users(&alter.users, false);
+                self.text_of_accounts(&Ast::AlterUser(Box::new(AlterUser { users, ..(**alter).clone() })))
+            }
+            _ => self.logging.text.as_ref().map(|text| text.to_vec()),
         };
-        self.tell_texts(texts)
+        self.tell_account_text(text)
     }
 
     /// SET PASSWORD.
@@ -257,32 +276,49 @@ impl Session {
         if self.log().is_none() {
             return Ok(());
         }
-        let (user, host) = match &set.user {
-            Some(name) => resolve(name, self.access.account()),
-            None => (self.access.account().user.clone(), self.access.account().host.clone()),
+        let user = UserSpec {
+            name: set.user.clone().unwrap_or(UserName::CurrentUser),
+            auth: Some(AuthOption { plugin: None, secret: AuthSecret::None }),
+            more_factors: false,
+            replace: None,
+            retain_current: set.retain_current,
+            discard_old: false,
         };
-        self.tell_texts(self.text_of_user("ALTER USER", &user, &host).into_iter().collect())
+        let users = self.logged_users(&[user], false);
+        let alter = AlterUser { if_exists: false, users, default_role: None, options: UserOptions::default() };
+        self.tell_account_text(self.text_of_accounts(&Ast::AlterUser(Box::new(alter))))
     }
 
-    fn tell_texts(&mut self, texts: Vec<Vec<u8>>) -> Result<()> {
-        for text in texts {
-            let told = self.told_of_text(&text, &["mysql".to_string()], false)?;
-            self.use_next_gtid();
-            self.server.engine.commit_told(&told)?;
-        }
-        Ok(())
+    fn tell_account_text(&mut self, text: Option<Vec<u8>>) -> Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        let told = self.told_of_text(&text, &["mysql".to_string()], false)?;
+        self.use_next_gtid();
+        self.server.engine.commit_told(&told)
     }
 
-    fn texts_of_users(&self, verb: &str, users: &[UserSpec]) -> Result<Vec<Vec<u8>>> {
-        let names = users.iter().map(|user| resolve(&user.name, self.access.account()));
-        Ok(names.filter_map(|(user, host)| self.text_of_user(verb, &user, &host)).collect())
+    /// The accounts of a statement with the hashes that they have got of it; those that there are not are left out.
+    fn logged_users(&self, users: &[UserSpec], created: bool) -> Vec<UserSpec> {
+        let logged = |user: &UserSpec| {
+            let (name, host) = resolve(&user.name, self.access.account());
+            let account = self.server.accounts().get(&name, &host)?;
+            let hash = account.authentication_string.clone();
+            let secret = if hash.is_empty() { AuthSecret::None } else { AuthSecret::Hash(hash) };
+            let auth = AuthOption { plugin: Some(account.plugin.name().to_string()), secret };
+            let auth = (created || user.auth.is_some()).then_some(auth);
+            Some(UserSpec { auth, replace: None, ..user.clone() })
+        };
+        users.iter().filter_map(logged).collect()
     }
 
-    /// The account as it is now.
-    fn text_of_user(&self, verb: &str, user: &str, host: &str) -> Option<Vec<u8>> {
-        let text = self.server.accounts().show_create(user, host).ok()?;
-        let rest = text.strip_prefix("CREATE USER")?;
-        Some(format!("{verb}{rest}").into_bytes())
+    /// `None` if it names no account.
+    fn text_of_accounts(&self, ast: &Ast) -> Option<Vec<u8>> {
+        let names_none = match ast {
+            Ast::CreateUser(create) => create.users.is_empty(),
+            Ast::AlterUser(alter) => alter.users.is_empty(),
+            _ => true,
+        };
+        let own = self.access.account();
+        text_of_accounts(ast, (&own.user, &own.host)).filter(|_| !names_none).map(String::into_bytes)
     }
 
     /// XA PREPARE and XA COMMIT … ONE PHASE.
@@ -332,7 +368,7 @@ impl Session {
 
     /// Before a statement that may change definitions: its commit tells the log, or whoever ends it does (`end_logged`).
     pub(super) fn begin_logged(&mut self, ast: &Ast) -> Result<()> {
-        if self.log().is_none() || self.logging.is_quiet || !is_logged(ast) || self.changes_own_tables_only(ast)? {
+        if self.log().is_none() || self.logging.rows_follow || !is_logged(ast) || self.changes_own_tables_only(ast)? {
             return Ok(());
         }
         let Some(text) = self.logging.text.clone() else { return Ok(()) };
@@ -377,8 +413,14 @@ impl Session {
                 };
                 let Some(like) = self.catalog.temporary(&like.0, &like.1) else { return Ok(Cow::Borrowed(text)) };
                 let mut def = TableDef::clone(&like.def);
-                (def.name, def.options.temporary) = (create.name.name.clone(), false);
-                Ok(Cow::Owned(show_create_table(&def, None, quoting).into_bytes()))
+                let (database, name) = self.qualified(&create.name)?;
+                (def.name, def.options.temporary) = (name, false);
+                let text = show_create_table(&def, None, quoting);
+                let head = format!("CREATE TABLE {}", quoting.name(&def.name));
+                let body = text.strip_prefix(&head).ok_or_else(|| Error::internal("SHOW CREATE TABLE begins in another way"))?;
+                let condition = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
+                let full = format!("{}.{}", quoting.name(&database), quoting.name(&def.name));
+                Ok(Cow::Owned(format!("CREATE TABLE {condition}{full}{body}").into_bytes()))
             }
             _ if creates_with_definer(ast) => self.with_definer(text),
             _ => Ok(Cow::Borrowed(text)),
@@ -456,7 +498,9 @@ pub(super) fn is_logged(ast: &Ast) -> bool {
     let facts = kind.facts();
     // A table that is made of a query is told with its rows.
     let is_filled = matches!(ast, Ast::CreateTable(create) if create.select.is_some() || create.temporary);
-    facts.changes_shared_schema && facts.class != Class::Account && !is_filled
+    // Accounts tell themselves, without their passwords.
+    let is_of_accounts = facts.class == Class::Account || kind == StatementKind::SetPassword;
+    facts.changes_shared_schema && !is_of_accounts && !is_filled
 }
 
 /// Who makes it becomes its definer.

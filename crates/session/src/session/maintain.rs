@@ -43,12 +43,16 @@ impl Session {
     }
 
     /// Under the global read lock: what is in the binary log is what readers see, so that both make a backup.
-    fn wait_for_hidden_commits(&mut self) -> Result<()> {
+    fn wait_for_commits_under_way(&mut self) -> Result<()> {
         let (server, client) = (self.server.clone(), self.client.clone());
         let until = Instant::now() + self.env.settings.metadata_lock_wait;
         let mut waited = Ok(());
         server.blocking(&mut || {
-            while server.engine.store().hides_commits() && waited.is_ok() {
+            let are_under_way = || {
+                let others = server.clients().list();
+                others.iter().any(|other| other.id != client.id && other.commits()) || server.engine.store().hides_commits()
+            };
+            while are_under_way() && waited.is_ok() {
                 std::thread::sleep(LOOK);
                 waited = match Instant::now() < until {
                     true => client.interrupt.check_wait(),
@@ -74,7 +78,7 @@ impl Session {
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => {
                 self.locked.lock_all_for_reading(self.env.settings.metadata_lock_wait)?;
-                self.wait_for_hidden_commits().map(|()| Done::nothing())
+                self.wait_for_commits_under_way().map(|()| Done::nothing())
             }
             FlushWhat::Tables { with_read_lock: true, tables, .. } => {
                 self.transaction.refuse_in_read_only(&self.env.settings)?;

@@ -66,8 +66,10 @@ use crate::state::transaction::SessionTransaction;
 use crate::variables::Def;
 use crate::variables::settings::TrackGtids;
 pub use apply_subject::Subject;
+use exchange::Rest;
 pub use prepared::PreparedShape;
 pub use program::routine_record;
+pub use set::check_login_charset;
 pub use status_variables::global_values as global_status;
 
 pub struct Session {
@@ -115,7 +117,7 @@ pub struct ClientOptions {
 /// What the answer to a parked statement is, and which statements of the same packet follow it.
 struct Pending {
     done: execute::Done,
-    rest: Vec<u8>,
+    rest: Option<Rest>,
 }
 
 impl Session {
@@ -259,6 +261,7 @@ impl Session {
     }
 
     fn end_command(&mut self) {
+        self.client.end_commit();
         if !self.transaction.is_open() {
             self.catalog.release_dropped(self.transaction.storage());
         }
@@ -292,7 +295,7 @@ impl Session {
 
     /// What the client wants to be told and has not been.
     #[inline]
-    fn take_changes(&self) -> Vec<Change> {
+    pub fn take_changes(&self) -> Vec<Change> {
         self.env.tracker.take(&self.env.settings.track, self.locked.is_under(), |track| self.tracked_gtids(track))
     }
 
@@ -366,6 +369,13 @@ impl Session {
             counts.get(Counter::FlushTables),
             if uptime_s == 0 { 0.0 } else { questions as f64 / uptime_s as f64 },
         )
+    }
+
+    /// COM_DEBUG.
+    pub fn log_statistics(&self) -> Result<()> {
+        self.access.subject(None, None).may_debug()?;
+        tracing::info!("status information: {}", self.statistics());
+        Ok(())
     }
 
     pub(crate) const QUERY_COMMAND: &'static str = "Query";

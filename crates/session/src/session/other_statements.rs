@@ -79,7 +79,7 @@ impl Session {
             }
             Ast::UnlockTables => {
                 self.env.tracker.locks_change();
-                self.unlock_tables()
+                self.unlock_tables().inspect(|_| self.locked.release())
             }
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
             Ast::Set(items) if matches!(items[..], [SetItem::Password(_)]) => {
@@ -178,6 +178,9 @@ impl Session {
         if shared && let Err(error) = self.enter_ddl(Some(ast)) {
             return Some(Err(error));
         }
+        if self.logging.rows_follow {
+            self.transaction.start(&self.env.settings, false, None);
+        }
         let database = self.env.database();
         let changes_before = self.catalog.temporary_changes();
         let creates = if let Ast::CreateTable(create) = ast { &create.name.name } else { "" };
@@ -243,6 +246,7 @@ impl Session {
         let log = self.log().map(|log| CreatedTable { session: self, log });
         f(&Ddl {
             log: log.as_ref().map(|log| log as &dyn FillLog),
+            filler: self.logging.rows_follow.then(|| self.transaction.shared()),
             definer: &definer,
             may_change_what_is_of: &|definer| self.access.may_change_what_is_of(definer),
             has_account: &|definer| self.access.account_exists(definer),

@@ -12,7 +12,7 @@ use vaquita_types::Error;
 use vaquita_types::charset::{CollationId, charset};
 
 use super::Session;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Rest};
 use super::execute::{Done, Planned};
 use crate::answer::{Answer, Flow, MakeWaiter};
 
@@ -33,12 +33,24 @@ impl Session {
 
     /// Runs the statements of a text in utf8mb4.
     pub(super) fn statements_of(&mut self, sql: &[u8], answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
-        let mut rest = sql;
+        self.statements_from(sql, None, answer, park)
+    }
+
+    /// The same from `rest` of it on.
+    pub(super) fn statements_from(
+        &mut self,
+        sql: &[u8],
+        mut rest: Option<Rest>,
+        answer: &mut dyn Answer,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
         loop {
             let mut exchange = Exchange::new(answer, park);
-            let statement_text = rest;
+            let statement_text = &sql[rest.as_ref().map_or(0, |rest| rest.at).min(sql.len())..];
             self.client.interrupt.clear();
-            self.begin_event(Session::QUERY_COMMAND, shown_text(without_semicolons(statement_text.trim_ascii())), None);
+            // Where a statement behind the first ends is not known yet, and all that follows may be much.
+            let shown = if rest.is_some() { beginning(statement_text, SHOWN_BYTES_MAX) } else { statement_text };
+            self.begin_event(Session::QUERY_COMMAND, shown_text(without_semicolons(shown.trim_ascii())), None);
             self.env.begin_statement();
             // Statements of an account with limits are counted by kind, which only parsing tells.
             if !self.access.has_limits()
@@ -60,22 +72,23 @@ impl Session {
                 Err(error) => return self.fail(&error.into(), &mut exchange),
             };
             self.identify(&statement_text[..consumed.min(statement_text.len())], StatementKind::counted(&ast));
-            rest = &statement_text[consumed.min(statement_text.len())..];
-            let more = !vaquita_parser::is_blank(rest, &options);
+            let following = &statement_text[consumed.min(statement_text.len())..];
+            let blank = vaquita_parser::is_blank(following, &options);
+            let more = !blank || (self.options.multi_statements && holds_comments_only(following, &options));
             if more && !self.options.multi_statements {
                 let error = vaquita_parser::parse_prepared(statement_text, &options).err();
                 let error = error.map_or_else(|| Error::internal("a second statement"), Error::from);
                 return self.fail(&error, &mut exchange);
             }
-            if !more {
-                rest = &[];
-            }
+            let is_first = rest.is_none();
+            let at = sql.len() - following.len();
+            rest = more.then(|| Rest { text: rest.map_or_else(|| Arc::from(sql), |rest| rest.text), at });
             self.note_text(&statement_text[..consumed.min(statement_text.len())], StatementKind::of(&ast));
             let text = &statement_text[..consumed.min(statement_text.len())];
             let own = without_semicolons(text.trim_ascii());
             match self.without_secrets(&ast, own) {
                 Some(shown) => self.client.show_instead(shown_text(&shown)),
-                None if more => self.client.show_instead(shown_text(own)),
+                None if more || !is_first => self.client.show_instead(shown_text(own)),
                 None => {}
             }
             if let Err(error) = self.log_query(&ast, text, more) {
@@ -84,9 +97,9 @@ impl Session {
             if let Err(error) = self.access.count_statement(StatementKind::of(&ast)) {
                 return self.fail(&error, &mut exchange);
             }
-            exchange.rest = rest;
+            exchange.rest.clone_from(&rest);
             match self.statement(&ast, &mut exchange) {
-                Flow::Next if !rest.is_empty() && !exchange.failed => {}
+                Flow::Next if rest.is_some() && !exchange.failed => {}
                 flow => return flow,
             }
         }
@@ -149,6 +162,13 @@ impl Session {
     pub(super) fn warn_of_syntax(&self, deprecated: Vec<Error>) {
         deprecated.into_iter().for_each(|error| self.env.push_warning(Level::Warning, error));
     }
+}
+
+/// Bytes of a statement that are shown while it is parsed, where others of the same text follow.
+const SHOWN_BYTES_MAX: usize = 1024;
+
+fn beginning(text: &[u8], bytes_max: usize) -> &[u8] {
+    &text[..text.len().min(bytes_max)]
 }
 
 /// Without the zero byte that C programs send behind a statement.

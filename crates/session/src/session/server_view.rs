@@ -11,9 +11,9 @@ use vaquita_exec::context::{
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::SessionCatalog;
+use vaquita_storage::{LockMode, SessionCatalog};
 use vaquita_types::memory::Reserve;
-use vaquita_types::schema::{ColumnDef, StoredObject};
+use vaquita_types::schema::{ColumnDef, StoredObject, TableId};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -125,8 +125,8 @@ impl ServerInfo for ServerView<'_> {
         session_locks(self.server)
     }
 
-    fn is_locked_by_others(&self, database: &str, table: &str, write: bool) -> bool {
-        self.locked.is_locked_by_others((database, table), write)
+    fn is_locked_by_others(&self, database: &str, table: &str, write: bool, used: &[(TableId, LockMode)]) -> bool {
+        self.locked.is_locked_by_others((database, table), write, used)
     }
 
     fn statement_events(&self) -> Option<&dyn StatementEvents> {

@@ -295,7 +295,7 @@ impl SetRules<'_> {
         self.access.may_set(def, default, value != now)?;
         let value = self.for_log(def, value)?;
         match def.var.map(Var::canonical) {
-            // Without SESSION these are for the next transaction alone.
+            // Behind `@@` without SESSION these are for the next transaction alone.
             Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
             Some(Var::TransactionReadOnly) if scope == VarScope::Default => {
                 self.next_transaction(None, Some(value != Value::Int(0)))
@@ -500,8 +500,19 @@ pub(super) fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
     let Some(name) = name else { return Ok(vaquita_types::charset::charset(CollationId::default())) };
     let charset =
         Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
-    if !charset.may_be_client() {
-        return Err(Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&"character_set_client", &charset.name]));
-    }
+    check_client_charset(charset)?;
     Ok(charset)
+}
+
+/// Statements can be sent in it.
+fn check_client_charset(charset: &Charset) -> Result<()> {
+    if charset.may_be_client() {
+        return Ok(());
+    }
+    Err(Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&"character_set_client", &charset.name]))
+}
+
+/// The collation that a login names: error 1231 if no statements can be sent in its charset. One that is unknown stands for the server's own.
+pub fn check_login_charset(collation: u16) -> Result<()> {
+    Collation::by_id(CollationId(collation)).map_or(Ok(()), |collation| check_client_charset(collation.charset))
 }

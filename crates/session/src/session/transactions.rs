@@ -21,7 +21,9 @@ impl Session {
             return Err(error);
         }
         self.transaction_commits();
-        self.transaction.storage().commit_wait()
+        let committed = self.transaction.storage().commit_wait();
+        self.client.end_commit();
+        committed
     }
 
     /// The transaction's commit follows.
@@ -43,6 +45,7 @@ impl Session {
         let note = self.ending_transaction(TransactionState::RolledBack);
         self.transaction.storage().rollback();
         self.transaction_over(note);
+        self.client.end_commit();
     }
 
     /// A transaction that wrote does not commit while another session has the global read lock.

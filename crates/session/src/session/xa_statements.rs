@@ -77,6 +77,7 @@ impl Session {
             }
         };
         self.transaction_over(note);
+        self.client.end_commit();
         committed.map(|()| Done::nothing())
     }
 
@@ -96,7 +97,9 @@ impl Session {
         self.transaction.refuse_unless_outside()?;
         self.locked.admit_commit(self.env.settings.metadata_lock_wait)?;
         let told = self.told_of_prepared(xid, commit)?;
-        self.server.engine.xa_end(xid, commit, &told).map(|()| Done::nothing())
+        let ended = self.server.engine.xa_end(xid, commit, &told);
+        self.client.end_commit();
+        ended.map(|()| Done::nothing())
     }
 
     fn xa_recover(&self, convert_xid: bool) -> (Vec<OutputColumn>, Vec<Vec<Value>>) {

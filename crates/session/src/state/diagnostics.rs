@@ -136,7 +136,15 @@ impl Diagnostics {
         self.lost.set(0);
     }
 
-    /// RESIGNAL: what it raises comes behind what is there.
+    /// RESIGNAL: these are there instead.
+    pub fn replace(&self, conditions: &[(Level, Error)]) {
+        *self.warnings.borrow_mut() = conditions.to_vec();
+        self.lost.set(0);
+        self.fresh.set(false);
+        self.pushed.set(self.pushed.get() + conditions.len() as u64);
+    }
+
+    /// What is raised next comes behind what is there.
     pub fn keep(&self) {
         self.fresh.set(false);
     }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_types::errno::{ER_CANT_UPDATE_WITH_READLOCK, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::clients::Client;
 use crate::server::Server;
-use crate::table_locks::{Patience, TableLocks, TableName, Wanted};
+use crate::table_locks::{Patience, TableLocks, TableName, Used, Wanted};
 
 pub struct LockedTables {
     server: Arc<Server>,
@@ -20,8 +21,10 @@ pub struct LockedTables {
     tables: Vec<Wanted>,
     /// Temporary tables that LOCK TABLES named.
     temporary: usize,
-    /// Successful calls that `TableLocks::unlock` gives back.
+    /// Successful calls that `TableLocks::unlock_tables` gives back.
     holds: usize,
+    /// The same of `TableLocks::unlock_global`.
+    holds_global: usize,
     /// DDL runs that tables are kept for.
     replaces: bool,
 }
@@ -35,6 +38,7 @@ impl LockedTables {
             tables: Vec::new(),
             temporary: 0,
             holds: 0,
+            holds_global: 0,
             replaces: false,
         }
     }
@@ -59,9 +63,9 @@ impl LockedTables {
         &self.tables
     }
 
-    /// LOCK TABLES of these and so many temporary tables.
-    pub fn lock(&mut self, wanted: Vec<Wanted>, temporary: usize, wait: Duration) -> Result<()> {
-        self.patiently(wait, |locks, id, patience| locks.lock(id, &wanted, patience))?;
+    /// LOCK TABLES of these and so many temporary tables. `drained` follows.
+    pub fn lock(&mut self, wanted: Vec<Wanted>, drains: &[(TableId, bool)], temporary: usize, wait: Duration) -> Result<()> {
+        self.patiently(wait, |locks, id, patience| locks.lock(id, &wanted, drains, patience))?;
         self.holds += 1;
         self.tables = wanted;
         self.temporary = temporary;
@@ -69,18 +73,32 @@ impl LockedTables {
         Ok(())
     }
 
+    /// Nobody uses the tables any more.
+    pub fn drained(&self) {
+        self.all().drained(self.client.id);
+    }
+
     /// FLUSH TABLES WITH READ LOCK.
     pub fn lock_all_for_reading(&mut self, wait: Duration) -> Result<()> {
         self.patiently(wait, |locks, id, patience| locks.lock_all_for_reading(id, patience))?;
-        self.holds += 1;
+        self.holds_global += 1;
         Ok(())
     }
 
-    /// Gives back what both hold: UNLOCK TABLES, the end of the session, START TRANSACTION.
-    pub fn release(&mut self) {
+    /// Gives back what LOCK TABLES holds; the global read lock stays. START TRANSACTION, and another LOCK TABLES.
+    pub fn release_tables(&mut self) {
         if self.holds > 0 {
-            self.all().unlock(self.client.id, self.holds);
+            self.all().unlock_tables(self.client.id, self.holds);
             (self.is_under, self.tables, self.holds) = (false, Vec::new(), 0);
+        }
+    }
+
+    /// Gives back all: UNLOCK TABLES, and the end of the session.
+    pub fn release(&mut self) {
+        self.release_tables();
+        let holds = std::mem::take(&mut self.holds_global);
+        if holds > 0 {
+            self.all().unlock_global(self.client.id, holds);
         }
     }
 
@@ -93,7 +111,7 @@ impl LockedTables {
             None => drop(self.tables.remove(at)),
         }
         if self.tables.is_empty() && self.temporary == 0 {
-            self.release();
+            self.release_tables();
         }
     }
 
@@ -106,16 +124,16 @@ impl LockedTables {
     }
 
     /// Before a statement uses tables: they must be free, and under LOCK TABLES ours.
-    pub fn admit(&self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+    pub fn admit(&self, wanted: &[Wanted], used: &Used, wait: Duration) -> Result<()> {
         self.check_own(wanted)?;
-        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, used, patience))
     }
 
     /// The same before DDL; `leave` follows.
-    pub fn admit_ddl(&mut self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+    pub fn admit_ddl(&mut self, wanted: &[Wanted], ids: &[TableId], wait: Duration) -> Result<()> {
         self.check_own(wanted)?;
         let mut replaces = false;
-        self.patiently(wait, |locks, id, patience| locks.admit_ddl(id, wanted, patience).map(|kept| replaces = kept))?;
+        self.patiently(wait, |locks, id, patience| locks.admit_ddl(id, wanted, ids, patience).map(|kept| replaces = kept))?;
         self.replaces = replaces;
         Ok(())
     }
@@ -128,8 +146,8 @@ impl LockedTables {
 
     /// Another session has locked the table.
     #[inline]
-    pub fn is_locked_by_others(&self, table: (&str, &str), write: bool) -> bool {
-        self.all().is_locked(self.client.id, table, write)
+    pub fn is_locked_by_others(&self, table: (&str, &str), write: bool, used: &Used) -> bool {
+        self.all().is_locked(self.client.id, table, write, used)
     }
 
     fn check_own(&self, wanted: &[Wanted]) -> Result<()> {
@@ -149,11 +167,11 @@ impl LockedTables {
     }
 
     /// As `admit`, inside a function or a trigger, whose tables LOCK TABLES of its caller's need not name.
-    pub fn admit_inside(&self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+    pub fn admit_inside(&self, wanted: &[Wanted], used: &Used, wait: Duration) -> Result<()> {
         if wanted.iter().any(|w| w.write) {
             self.refuse_under_own_read_lock()?;
         }
-        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, used, patience))
     }
 
     /// Before DDL or a change of accounts: nobody else has the global read lock or a backup lock. `end_ddl` follows.
@@ -166,12 +184,17 @@ impl LockedTables {
         self.all().end_ddl(self.client.id);
     }
 
-    /// A transaction that wrote does not commit while another session has the global read lock.
+    /// A transaction that wrote does not commit while another session has the global read lock, and who asks for that waits for those that are
+    /// admitted here. `Client::end_commit` follows.
     pub fn admit_commit(&self, wait: Duration) -> Result<()> {
-        if self.are_idle() {
-            return Ok(());
+        loop {
+            self.client.begin_commit();
+            if self.are_idle() || self.all().may_commit(self.client.id) {
+                return Ok(());
+            }
+            self.client.end_commit();
+            self.patiently(wait, |locks, id, patience| locks.admit_commit(id, patience))?;
         }
-        self.patiently(wait, |locks, id, patience| locks.admit_commit(id, patience))
     }
 
     /// Error 1223 if FLUSH TABLES WITH READ LOCK is this session's.

@@ -95,6 +95,8 @@ pub struct Tuning {
     pub level0_files: u32,
     /// Rows of one batch of ALTER TABLE's builds: bounds the write set and the loss of work by a crash.
     pub build_batch_rows: usize,
+    /// Bytes of keys of rows that clients change while an index is built, from which on it is built row by row.
+    pub build_notes_bytes: usize,
     /// Bytes of table data from which a query reads it in parts on several threads.
     pub parallel_bytes_min: u64,
     /// How often the housekeeper does its rounds.
@@ -115,6 +117,7 @@ impl Default for Tuning {
             file_bytes: 64 << 20,
             level0_files: 4,
             build_batch_rows: 4096,
+            build_notes_bytes: 64 << 20,
             parallel_bytes_min: 2 << 20,
             round: Duration::from_secs(1),
         }
@@ -158,6 +161,7 @@ impl EngineOptions {
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
             "level0-files" => self.tuning.level0_files = number()?.max(1) as u32,
             "build-batch-rows" => self.tuning.build_batch_rows = number()?.max(1),
+            "build-notes-bytes" => self.tuning.build_notes_bytes = number()?,
             "parallel-bytes-min" => self.tuning.parallel_bytes_min = number()? as u64,
             "round-ms" => self.tuning.round = Duration::from_millis(number()?.max(1) as u64),
             _ => return Err(format!("unknown storage option {key}")),

@@ -173,6 +173,8 @@ impl Catalog {
     ) -> Result<(Arc<Table>, u64)> {
         let handle = self.build_online(&mut statement, old, &new, change.built, change.context.ddl)?;
         kill_point("alter.built");
+        // Other DDL must not come between a statement that fails and the withdrawal of its handle.
+        let _guard = statement.keep_guard();
         match install(statement, &handle, new, change) {
             Ok(table) => Ok((table, 0)),
             Err(error) => {

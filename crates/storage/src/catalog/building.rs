@@ -49,6 +49,8 @@ pub struct Building {
     notes: AtomicBool,
     /// Clustered keys; `None` once nothing is noted any more.
     noted: Mutex<Option<Noted>>,
+    /// Bytes of them that are too many to go through their rows again.
+    noted_bytes_max: usize,
     /// Rows that were changed, for an ALTER that checks foreign keys (`validation`).
     changed: Option<Mutex<Noted>>,
 }
@@ -57,23 +59,31 @@ pub struct Building {
 struct Noted {
     keys: HashSet<Box<[u8]>>,
     bytes: usize,
+    /// Some were not kept.
+    lost: bool,
 }
 
 impl Noted {
-    fn add(&mut self, key: Vec<u8>) {
+    /// More than `bytes_max` is lost.
+    fn add(&mut self, key: Vec<u8>, bytes_max: usize) {
         let bytes = key.len() + NOTE_OVERHEAD_BYTES;
-        if self.keys.insert(key.into()) {
+        if self.bytes > bytes_max {
+            self.lost = true;
+        } else if self.keys.insert(key.into()) {
             self.bytes += bytes;
         }
     }
 
-    fn is_too_much(&self) -> bool {
-        self.bytes > NOTED_BYTES_MAX
+    /// `None`: some were lost.
+    fn all(self) -> Option<HashSet<Box<[u8]>>> {
+        (!self.lost).then_some(self.keys)
     }
 }
 
-/// Bytes of noted keys that are too many to go through their rows again.
-const NOTED_BYTES_MAX: usize = 64 << 20;
+/// Bytes of noted keys after which the builder stops, and twice as many are kept: the rest are those that come until it does.
+const KEPT_TIMES: usize = 2;
+/// Bytes of keys that were changed while foreign keys are checked.
+const CHANGED_BYTES_MAX: usize = 64 << 20;
 /// Of one key, estimated.
 const NOTE_OVERHEAD_BYTES: usize = 40;
 
@@ -112,7 +122,7 @@ impl Building {
         }
         let target = Table::new(std::sync::Arc::new(new.clone()))?;
         let (failed, notes) = (OnceLock::new(), AtomicBool::new(false));
-        Ok(Building { target, fill, sources, failed, notes, noted: Mutex::default(), changed: None })
+        Ok(Building { target, fill, sources, failed, notes, noted: Mutex::default(), noted_bytes_max: 0, changed: None })
     }
 
     /// `new`, and writers note all rows that they change.
@@ -122,17 +132,13 @@ impl Building {
 
     /// The rows changed since; `None`: too many.
     pub fn take_changed(&self) -> Option<HashSet<Box<[u8]>>> {
-        let noted = std::mem::take(&mut *self.changed.as_ref()?.lock());
-        (!noted.is_too_much()).then_some(noted.keys)
+        std::mem::take(&mut *self.changed.as_ref()?.lock()).all()
     }
 
     fn note_changed(&self, row: &[Value], row_id: u64) -> Result<()> {
         let Some(changed) = &self.changed else { return Ok(()) };
         let key = self.clustered_key(row, row_id)?;
-        let mut changed = changed.lock();
-        if !changed.is_too_much() {
-            changed.add(key);
-        }
+        changed.lock().add(key, CHANGED_BYTES_MAX);
         Ok(())
     }
 
@@ -147,8 +153,9 @@ impl Building {
     }
 
     /// From here on writers note rows. Nobody has written yet.
-    pub fn note_rows(&self) {
+    pub fn note_rows(&mut self, bytes_max: usize) {
         if self.indexes().all(|(_, index)| !index.is_multi_valued()) {
+            self.noted_bytes_max = bytes_max;
             *self.noted.lock() = Some(Noted::default());
             self.notes.store(true, Ordering::Release);
         }
@@ -160,19 +167,25 @@ impl Building {
 
     /// Whether writers have noted too much.
     pub fn has_too_many_notes(&self) -> bool {
-        self.noted.lock().as_ref().is_some_and(Noted::is_too_much)
+        self.noted.lock().as_ref().is_some_and(|noted| noted.bytes > self.noted_bytes_max)
     }
 
-    /// The rows noted so far; writers go on noting.
-    pub fn swap_notes(&self) -> HashSet<Box<[u8]>> {
-        self.noted.lock().as_mut().map(std::mem::take).unwrap_or_default().keys
+    /// The rows noted so far; writers go on noting. Error 1799 if that were more than are kept.
+    pub fn swap_notes(&self) -> Result<HashSet<Box<[u8]>>> {
+        let noted = self.noted.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        noted.all().ok_or_else(|| self.too_many_notes())
     }
 
-    /// The rows noted; from here on writers keep entries.
-    pub fn take_notes(&self) -> HashSet<Box<[u8]>> {
+    /// The rows noted, or error 1799; from here on writers keep entries.
+    pub fn take_notes(&self) -> Result<HashSet<Box<[u8]>>> {
         let mut noted = self.noted.lock();
         self.notes.store(false, Ordering::Release);
-        noted.take().unwrap_or_default().keys
+        noted.take().unwrap_or_default().all().ok_or_else(|| self.too_many_notes())
+    }
+
+    fn too_many_notes(&self) -> Error {
+        let name = self.fill.first().and_then(|n| self.target.def.indexes.get(*n)).map_or("", |index| &index.name);
+        Error::new(&errno::ER_INNODB_ONLINE_LOG_TOO_BIG, &[&name])
     }
 
     /// False: the writer has to keep the row's entries.
@@ -183,7 +196,7 @@ impl Building {
         let key = self.clustered_key(row, row_id)?;
         let mut noted = self.noted.lock();
         let Some(noted) = &mut *noted else { return Ok(false) };
-        noted.add(key);
+        noted.add(key, self.noted_bytes_max.saturating_mul(KEPT_TIMES));
         Ok(true)
     }
 

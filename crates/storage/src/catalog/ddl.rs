@@ -34,13 +34,13 @@ use crate::locks::{Interrupt, LockMode, LockPolicy, PassedBy};
 use crate::txn::Transaction;
 
 /// What CREATE TABLE says of the rows that the table will have.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FirstRows {
+#[derive(Default)]
+pub struct FirstRows<'t> {
     /// The first value of AUTO_INCREMENT, if it is not 1.
     pub auto_increment: Option<u64>,
-    /// Rows follow in a transaction that calls `finish_table`. If the server ends before its commit, the next start drops
-    /// the table.
-    pub follow: bool,
+    /// Rows follow in this transaction, which calls `finish_table`. It has the table locked (X) before anybody can see it. If the server ends
+    /// before its commit, the next start drops the table.
+    pub filled_by: Option<&'t mut Transaction>,
 }
 
 /// How long a statement first waits aside for users of a table, and then in the way of those who come later.
@@ -161,6 +161,11 @@ impl<'c> DdlStatement<'c> {
         let mut users = self.catalog.store.locks().table_users(id);
         users.retain(|user| *user != self.txn.id());
         users
+    }
+
+    /// What keeps other DDL on the tables away, for who has to do so for longer than the statement lasts.
+    pub fn keep_guard(&mut self) -> Option<DdlGuard<'c>> {
+        self.guard.take()
     }
 
     pub fn change(self) -> Change<'c> {
@@ -452,7 +457,7 @@ impl Catalog {
     }
 
     /// As `create_table`, with what CREATE TABLE says of the rows.
-    pub fn create_table_with(&self, mut def: TableDef, rows: FirstRows, context: &DdlContext) -> Result<Arc<Table>> {
+    pub fn create_table_with(&self, mut def: TableDef, rows: FirstRows<'_>, context: &DdlContext) -> Result<Arc<Table>> {
         order_indexes(&mut def);
         check_column_ids(&mut def)?;
         layout::fresh_layout(&mut def);
@@ -479,7 +484,8 @@ impl Catalog {
             change.txn.set_auto_increment(def.id, next)?;
             kill_point("ddl.auto-increment");
         }
-        if rows.follow {
+        if let Some(filler) = rows.filled_by {
+            filler.lock_table(def.id, LockMode::X, LockPolicy::NoWait)?;
             change.txn.meta_put(&keys::unfinished(&def.database, &def.name), &[])?;
         }
         let table = change.put(def, None)?;
@@ -487,24 +493,62 @@ impl Catalog {
         Ok(table)
     }
 
-    /// To be part of the transaction that fills a table made with `FirstRows::follow`.
+    /// To be part of the transaction that fills a table (`FirstRows::filled_by`).
     pub fn finish_table(&self, txn: &mut Transaction, database: &str, name: &str) -> Result<()> {
         txn.meta_delete(&keys::unfinished(database, name))
     }
 
+    /// Drops a table whose rows could not be made, before `filler` gives it free. Neither KILL nor a timeout of the statement that failed ends
+    /// this. If it fails, which the log tells, the table stays, empty, and as durable as others.
+    pub fn drop_unfilled(&self, table: &Arc<Table>, filler: &Transaction, wait: Duration) {
+        let context = context_of_server(wait);
+        let is_locked = filler.table_lock(table.def.id) == Some(LockMode::X);
+        let Err(error) = self.drop_locked(table, is_locked, &context) else { return };
+        let name = table.def.qualified_name();
+        tracing::warn!("{}.{}, which a query could not fill, cannot be dropped: {}", name.database, name.name, error.message());
+        if let Err(error) = self.keep_unfilled(table) {
+            tracing::warn!("{}.{} will be dropped at the next start: {}", name.database, name.name, error.message());
+        }
+    }
+
+    fn keep_unfilled(&self, table: &Table) -> Result<()> {
+        let (database, name) = (&table.def.database, &table.def.name);
+        if self.table(database, name)?.is_some_and(|now| now.def.id == table.def.id) {
+            let mut txn = self.transaction();
+            self.finish_table(&mut txn, database, name)?;
+            txn.commit_wait()?;
+        }
+        Ok(())
+    }
+
+    fn drop_locked(&self, table: &Arc<Table>, is_locked: bool, context: &DdlContext) -> Result<()> {
+        loop {
+            let mut parents = self.relatives(std::iter::once(&*table.def), false)?;
+            parents.retain(|parent| parent.def.id != table.def.id);
+            let mut statement = DdlStatement::new(self, context);
+            if !statement.lock(&parents, context)? {
+                continue;
+            }
+            if !is_locked {
+                statement.lock_table(table.def.id, LockMode::X, context)?;
+            }
+            if table.is_stale() {
+                return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
+            }
+            let mut change = statement.change();
+            change.related = parents;
+            change.drop_table(table)?;
+            return change.commit();
+        }
+    }
+
     /// At start: a crash left these tables before they were filled.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
-        let context = DdlContext {
-            wait: Duration::ZERO,
-            interrupt: Arc::new(Interrupt::new(0)),
-            progress: Arc::default(),
-            foreign_keys: KeyRules { checks: false, ..KeyRules::default() },
-            note: None,
-        };
         for (key, _) in self.transaction().meta_scan(KeyRange::prefix(&[keys::UNFINISHED]))? {
             let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;
-            if self.table(database, name)?.is_some() {
-                self.drop_tables(&[(database, name)], &context)?;
+            if let Some(table) = self.table(database, name)? {
+                // A prepared transaction may have it locked, in a directory of a version that let others use it so early.
+                self.drop_unfilled(&table, &self.transaction(), Duration::ZERO);
             } else {
                 // It was renamed before its rows came.
                 let mut txn = self.transaction();
@@ -552,11 +596,10 @@ impl Catalog {
     /// ANALYZE: reads the indexes and keeps what it found with the table.
     pub fn analyze_table(&self, table: &Arc<Table>, context: &DdlContext) -> Result<Arc<TableStatistics>> {
         let mut read = internal_transaction(&self.store, context.interrupt.clone());
-        read.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(context.wait))?;
-        if table.is_stale() {
-            return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
-        }
-        let statistics = Arc::new(TableStatistics::collect(table, &read, &context.interrupt)?);
+        let name = (table.def.database.as_str(), table.def.name.as_str());
+        let table = self.open_table(&mut read, name.0, name.1, LockMode::IS, LockPolicy::Wait(context.wait))?;
+        let table = table.ok_or_else(|| no_such_table(name))?;
+        let statistics = Arc::new(TableStatistics::collect(&table, &read, &context.interrupt)?);
         kill_point("analyze.collected");
         let mut change = DdlStatement::new(self, context).change();
         change.txn.meta_put(&keys::statistics(table.def.id), &statistics.encode())?;
@@ -599,5 +642,16 @@ impl Catalog {
             }
             drop(self.ddl.lock());
         }
+    }
+}
+
+/// Of a statement that no client gives.
+fn context_of_server(wait: Duration) -> DdlContext {
+    DdlContext {
+        wait,
+        interrupt: Arc::new(Interrupt::new(0)),
+        progress: Arc::default(),
+        foreign_keys: KeyRules { checks: false, ..KeyRules::default() },
+        note: None,
     }
 }

@@ -16,9 +16,10 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableDef, TableId};
+use vaquita_types::{Error, Result, errno};
 
 use super::building::{Building, EntryBuffers, Filled};
 use super::ddl::DdlStatement;
@@ -35,6 +36,9 @@ use crate::txn::{Direction, Keep, Reads, ScanOptions, Transaction, Version};
 const BATCH_ROWS_MAX: usize = 1024;
 /// Bytes of rows of one batch, where rows are long.
 const BATCH_BYTES: usize = 1 << 20;
+
+/// An ALTER that waits for writers looks this often whether they have ended.
+const WRITERS_EVERY: Duration = Duration::from_millis(10);
 
 /// Waits until nobody writes the table, and sees to it that nobody does later.
 pub(super) type KeepOut<'k> = &'k mut dyn FnMut() -> Result<()>;
@@ -58,10 +62,10 @@ impl Catalog {
         built: &[IndexId],
         context: &DdlContext,
     ) -> Result<Arc<Table>> {
-        let building = Building::new(&old.def, new, built)?;
+        let mut building = Building::new(&old.def, new, built)?;
         statement.lock_table(old.def.id, LockMode::S, context)?;
         context.progress.enter(Stage::Preparing);
-        self.prepare_notes(&building, old.def.id)?;
+        self.prepare_notes(&mut building, old.def.id)?;
         let handle = self.publish(old, Some(building))?;
         statement.txn.rollback();
         kill_point("alter.published");
@@ -84,9 +88,9 @@ impl Catalog {
     }
 
     /// Rows of more than one batch are sorted, if they can be.
-    pub(super) fn prepare_notes(&self, building: &Building, table: TableId) -> Result<()> {
+    pub(super) fn prepare_notes(&self, building: &mut Building, table: TableId) -> Result<()> {
         if self.transaction().row_count(table)? > self.batch_rows() as u64 {
-            building.note_rows();
+            building.note_rows(self.store.options().tuning.build_notes_bytes);
         }
         Ok(())
     }
@@ -102,9 +106,12 @@ impl Catalog {
         context.progress.start_rows(Stage::ReadingRows, rows);
         let rows_max = self.batch_rows();
         let range = handle.codec.clustered().all();
-        if building.notes_rows() && self.build_sorted(handle, building, context, keep_out)? {
-            kill_point("alter.backfilled");
-            return Ok(());
+        if building.notes_rows() {
+            if self.build_sorted(handle, building, context, keep_out)? {
+                kill_point("alter.backfilled");
+                return Ok(());
+            }
+            self.wait_for_writers(handle.def.id, context)?;
         }
         let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.store, context.interrupt.clone()));
         let mut backfill =
@@ -114,12 +121,35 @@ impl Catalog {
         Ok(())
     }
 
-    /// Replaces the handle of a table by one of the same definition.
+    /// Waits for the transactions that use the table now. Who noted rows has kept no entries of them, and what he has not committed is in no
+    /// snapshot of a batch.
+    fn wait_for_writers(&self, table: TableId, context: &DdlContext) -> Result<()> {
+        let writers = self.store.locks().table_users(table);
+        let began = Instant::now();
+        let mut waited = Ok(());
+        self.store.hooks().threads.blocking(&mut || {
+            while waited.is_ok() && self.store.locks().table_users(table).iter().any(|user| writers.contains(user)) {
+                waited = match began.elapsed() < context.wait {
+                    true => context.interrupt.check_wait(),
+                    false => Err(Error::new(&errno::ER_LOCK_WAIT_TIMEOUT, &[])),
+                };
+                std::thread::sleep(WRITERS_EVERY);
+            }
+        });
+        waited
+    }
+
+    /// Replaces the handle of a table, which other DDL is kept away from, by one of the same definition.
     pub(super) fn publish(&self, old: &Arc<Table>, building: Option<Building>) -> Result<Arc<Table>> {
         let _ddl = self.ddl.lock();
         let handle = Arc::new(old.rebuilt(building)?);
         if let Some(database) = self.cache.write().get_mut(&old.def.database) {
-            database.tables.insert(old.def.name.clone(), handle.clone());
+            let replaced = database.tables.insert(old.def.name.clone(), handle.clone());
+            if let Some(other) = replaced.filter(|replaced| !Arc::ptr_eq(replaced, old)) {
+                // The newer definition counts.
+                database.tables.insert(old.def.name.clone(), other);
+                return Err(Error::internal("a table that was changed while DDL was kept away"));
+            }
         }
         // Whoever has found the old handle and has no lock yet looks again.
         old.set_stale(true);

@@ -70,7 +70,7 @@ impl Catalog {
         let keys = building.take_notes();
         kill_point("alter.sorted-added");
         if files? {
-            build.catch_up(keys.into_iter().collect())?;
+            build.catch_up(keys?.into_iter().collect())?;
             return Ok(true);
         }
         Ok(false)
@@ -239,7 +239,7 @@ impl Build<'_> {
 
     /// Gives rows that have been noted their entries where one index is unique.
     fn rounds(&mut self, keep_out: KeepOut<'_>) -> Result<()> {
-        let mut keys = self.building.swap_notes();
+        let mut keys = self.building.swap_notes()?;
         // What the rows have that were caught up with.
         let mut caught = HashMap::new();
         // The last round has the rows of a batch, or about as many as writers note during one.
@@ -247,11 +247,11 @@ impl Build<'_> {
         while keys.len() > self.batch_rows && keys.len() < before / 2 {
             before = keys.len();
             let waiting = self.round(keys, &mut caught, Writers::Go)?;
-            keys = self.building.swap_notes();
+            keys = self.building.swap_notes()?;
             keys.extend(waiting.into_iter().map(|(key, _)| key));
         }
         keep_out()?;
-        keys.extend(self.building.take_notes());
+        keys.extend(self.building.take_notes()?);
         let Some((key, index)) = self.round(keys, &mut caught, Writers::AreKeptOut)?.into_iter().next() else { return Ok(()) };
         let mut value = Vec::new();
         self.write.get(&key, Version::Latest, &mut value)?;

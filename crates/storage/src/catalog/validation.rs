@@ -55,6 +55,8 @@ impl Catalog {
         validation: &dyn Validation,
     ) -> Result<(Arc<Table>, u64)> {
         let context = change.context.ddl;
+        // Other DDL must not come between a statement that fails and the withdrawal of its handles.
+        let _guard = statement.keep_guard();
         let mut watch = Watch { catalog: self, built: change.built, handles: Vec::new() };
         let checked = watch.begin(&mut statement, old, &new, change.related, context).and_then(|before| {
             statement.txn.rollback();
@@ -97,10 +99,10 @@ impl Watch<'_> {
         for table in std::iter::once(old).chain(related) {
             statement.lock_table(table.def.id, LockMode::S, context)?;
         }
-        let building = Building::watching(&old.def, new, self.built)?;
+        let mut building = Building::watching(&old.def, new, self.built)?;
         // Of unique ones writers keep the entries, so that nobody waits before the rows are checked.
         if !building.has_unique() {
-            self.catalog.prepare_notes(&building, old.def.id)?;
+            self.catalog.prepare_notes(&mut building, old.def.id)?;
         }
         self.handles.push(self.catalog.publish(old, Some(building))?);
         for parent in related {

@@ -320,7 +320,7 @@ impl LockManager {
     }
 
     /// Keeps others from writing in `[lower, upper)`. Rows and ranges there that others have X-locked are
-    /// waited for, one after the other.
+    /// waited for, one after the other. Under `SkipLocked` a range with such rows stays free.
     pub fn lock_range(
         &self,
         owner: &Arc<Owner>,
@@ -341,9 +341,12 @@ impl LockManager {
                 held.ranges += 1;
                 return Ok(());
             };
-            if let Err(e) = self.lock_and_pass_ranges(owner, held, &written, LockMode::S, policy) {
-                self.ranges.withdraw();
-                return Err(e);
+            match self.lock_and_pass_ranges(owner, held, &written, LockMode::S, policy) {
+                Ok(Acquired::New | Acquired::Held) => {}
+                skipped_or_failed => {
+                    self.ranges.withdraw();
+                    return skipped_or_failed.map(drop);
+                }
             }
         }
     }

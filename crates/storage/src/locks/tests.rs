@@ -544,6 +544,22 @@ fn a_reader_behind_a_waiting_alter_goes_when_the_holder_does() {
 }
 
 #[test]
+fn a_range_with_rows_of_others_is_not_locked_where_they_are_skipped() {
+    let locks = manager();
+    let [mut writer, mut reader] = [1, 2].map(|id| session(&locks, id));
+    writer.lock("k", LockMode::X, LONG).unwrap();
+    let mut lock = |policy| reader.locks.clone().lock_range(&reader.owner, &mut reader.held, b"a", b"z", policy);
+    lock(LockPolicy::SkipLocked).unwrap();
+    assert_eq!(code(lock(LockPolicy::NoWait)), 3572);
+    assert_eq!(writer.lock("l", LockMode::X, LockPolicy::NoWait).unwrap(), Acquired::New);
+    writer.end();
+    lock(LockPolicy::SkipLocked).unwrap();
+    assert_eq!(code(writer.lock("l", LockMode::X, LockPolicy::NoWait)), 3572);
+    reader.end();
+    assert_empty(&locks);
+}
+
+#[test]
 fn ddl_is_no_deadlock_victim() {
     let locks = manager();
     let [mut ddl, mut writer] = [1, 2].map(|id| session(&locks, id));

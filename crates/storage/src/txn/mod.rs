@@ -280,7 +280,7 @@ impl Transaction {
     }
 
     /// A DDL statement: the others are the victims of deadlocks.
-    pub(crate) fn spare(&mut self) {
+    pub fn spare(&mut self) {
         self.owner();
         if let Some(owner) = &self.owner {
             owner.spare();
@@ -315,6 +315,16 @@ impl Transaction {
     /// A named savepoint of the session is a mark.
     pub fn savepoint(&mut self) -> Mark {
         self.writes.savepoint()
+    }
+
+    /// Nobody goes back to the mark any more. Not within a part of a statement.
+    pub fn forget_savepoint(&mut self, mark: Mark) {
+        self.writes.forget_savepoint(mark);
+    }
+
+    /// The same of all marks behind `last`, or of all.
+    pub fn forget_savepoints_after(&mut self, last: Option<Mark>) {
+        self.writes.forget_savepoints_after(last);
     }
 
     /// A part of a statement begins, which is undone by itself if it fails.
@@ -562,6 +572,11 @@ impl Transaction {
     #[inline]
     pub fn table_lock(&self, table: TableId) -> Option<LockMode> {
         self.tables.iter().find(|(t, _)| *t == table).map(|(_, mode)| *mode)
+    }
+
+    /// All locks of tables that this transaction has.
+    pub fn table_locks(&self) -> &[(TableId, LockMode)] {
+        &self.tables
     }
 
     /// A table that was locked just now, under whose lock nothing was done.

@@ -68,7 +68,7 @@ pub struct WriteSet {
     carried: usize,
     /// The beginning of the running statement.
     statement: Mark,
-    /// Savepoints, ascending, perhaps with some that were released.
+    /// Savepoints, ascending.
     savepoints: Vec<Mark>,
 }
 
@@ -302,6 +302,18 @@ impl WriteSet {
             self.savepoints.push(mark);
         }
         mark
+    }
+
+    /// A spill has a run for each savepoint: those that nobody goes back to must not be many.
+    pub fn forget_savepoint(&mut self, mark: Mark) {
+        if let Ok(at) = self.savepoints.binary_search(&mark) {
+            self.savepoints.remove(at);
+        }
+    }
+
+    pub fn forget_savepoints_after(&mut self, last: Option<Mark>) {
+        let kept = last.map_or(0, |last| self.savepoints.partition_point(|savepoint| *savepoint <= last));
+        self.savepoints.truncate(kept);
     }
 
     /// A mark for a part of a statement.

@@ -129,10 +129,8 @@ fn types_are_kept_and_long_data_is_used_once() {
     let mut params = StatementParams::new(2);
     let mut values = Vec::new();
     let mut rebound = false;
-    params.append_long_data(1, b"abc", 6).unwrap();
-    params.append_long_data(1, b"def", 6).unwrap();
-    assert_eq!(params.append_long_data(1, b"g", 6), Err(ProtocolError::PacketTooLarge));
-    assert!(params.append_long_data(2, b"", 6).is_err());
+    params.append_long_data(1, b"abc", 6);
+    params.append_long_data(1, b"def", 6);
     let bound = [0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0xfc, 0, 7];
     let Ok(Command::Execute(execute)) = Command::decode(&bound, 0) else {
         panic!();
@@ -147,6 +145,27 @@ fn types_are_kept_and_long_data_is_used_once() {
     params.read(&execute, 0, &mut values, &mut rebound).unwrap();
     assert_eq!(values, [Value::Int(9), Value::bytes("x")]);
     assert!(!rebound);
+}
+
+#[test]
+fn wrong_long_data_fails_executions_until_the_statement_is_reset() {
+    let bound = [0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0xfc, 0, 1, b'x'];
+    let Ok(Command::Execute(execute)) = Command::decode(&bound, 0) else {
+        panic!();
+    };
+    let mut params = StatementParams::new(1);
+    let mut values = Vec::new();
+    let mut read = |params: &mut StatementParams| params.read(&execute, 0, &mut values, &mut false).map(drop);
+    params.append_long_data(0, b"abcdef", 6);
+    params.append_long_data(0, b"g", 6);
+    assert_eq!(read(&mut params), Err(ProtocolError::LongDataTooLarge));
+    assert_eq!(read(&mut params), Err(ProtocolError::LongDataTooLarge));
+    params.clear_long_data();
+    params.append_long_data(1, b"", 6);
+    assert_eq!(read(&mut params), Err(ProtocolError::WrongArguments("mysqld_stmt_send_long_data")));
+    params.clear_long_data();
+    assert_eq!(read(&mut params), Ok(()));
+    assert_eq!(values, [Value::bytes("x")]);
 }
 
 #[test]

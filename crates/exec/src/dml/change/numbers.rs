@@ -229,11 +229,12 @@ impl<'a> Numbers<'a> {
     /// An update gave the column a number, which no later insert must get; returns it.
     pub fn note_updated(&self, new: &[Value]) -> Result<Option<u64>> {
         let Some(position) = self.column else { return Ok(None) };
-        let number = number_of(&new[position]);
-        if self.counting_index.is_none() {
+        if self.counting_index.is_none()
+            && let Some(number) = counted_number(&new[position])
+        {
             self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, number)?;
         }
-        Ok(Some(number))
+        Ok(Some(number_of(&new[position])))
     }
 
     /// As `note_updated`, if the update changed the number.
@@ -253,12 +254,21 @@ impl<'a> Numbers<'a> {
 /// A row came with its number, which no later insert must get.
 pub(crate) fn note_number(statement: &Execution<'_>, table: &Table, row: &[Value]) -> Result<()> {
     let Some(position) = table.def.auto_increment_column() else { return Ok(()) };
-    let is_positive = match &row[position] {
-        Value::Int(n) => *n > 0,
-        Value::Float(f) => *f > 0.0,
-        _ => true,
-    };
-    if is_positive { Numbers::new(statement, table).note_updated(row).map(drop) } else { Ok(()) }
+    if counted_number(&row[position]).is_none() {
+        return Ok(());
+    }
+    Numbers::new(statement, table).note_updated(row).map(drop)
+}
+
+/// What AUTO_INCREMENT counts on from; nothing that is below 1.
+fn counted_number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(i) => u64::try_from(*i).ok(),
+        Value::UInt(u) => Some(*u),
+        Value::Float(f) => (*f > 0.0).then_some(*f as u64),
+        _ => None,
+    }
+    .filter(|number| *number > 0)
 }
 
 /// A number as an OK packet has it.

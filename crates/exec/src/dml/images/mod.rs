@@ -89,7 +89,7 @@ pub fn open_table(statement: &Execution<'_>, source: &SourceTable) -> Result<Arc
     let held = statement.catalog.table(database, name)?.and_then(|table| txn.table_lock(table.def.id));
     let table = statement.catalog.open_table(&mut txn, database, name, LockMode::IX, wait)?;
     let table = table.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[database, name]))?;
-    if held.is_none() && statement.server.is_locked_by_others(database, name, true) {
+    if held.is_none() && statement.server.is_locked_by_others(database, name, true, txn.table_locks()) {
         txn.give_back_table(table.def.id);
         return Err(Error::stale_plan());
     }

@@ -13,7 +13,8 @@ mod spilled;
 use vaquita_plan::expr::Slot;
 use vaquita_plan::node::{Node, WindowFunction};
 use vaquita_plan::visit;
-use vaquita_types::{Result, Value};
+use vaquita_types::errno::ER_OUT_OF_RESOURCES;
+use vaquita_types::{Error, Result, Value};
 
 use self::frame::{FrameOf, RangePart};
 use self::function::Kind;
@@ -22,7 +23,7 @@ use self::spilled::{Layout, Spilled};
 use super::slots::refills;
 use super::sort::Keys;
 use super::{Builder, Frame, Operator, Pulse, key};
-use crate::context::{Execution, Kept, Rows};
+use crate::context::{Execution, Kept, Rows, heap_bytes};
 
 /// PARTITION BY and ORDER BY that some functions share.
 struct Spec {
@@ -49,6 +50,7 @@ pub struct Window<'p> {
     order: Vec<u32>,
     at: usize,
     kept: Kept,
+    kept_results: Kept,
     kinds: Vec<Kind>,
     frames: Vec<FrameOf>,
     /// All rows, if there are too many.
@@ -80,6 +82,7 @@ impl<'p> Window<'p> {
             order: Vec::new(),
             at: 0,
             kept: Kept::default(),
+            kept_results: Kept::default(),
             kinds: Vec::new(),
             frames: Vec::new(),
             spilled: None,
@@ -151,6 +154,8 @@ impl<'p> Window<'p> {
 
     /// Gives the memory back.
     fn clear(&mut self) {
+        self.results.clear();
+        self.kept_results.clear();
         self.rows.clear();
         self.args.clear();
         self.kept.clear();
@@ -161,7 +166,16 @@ impl<'p> Window<'p> {
         self.frames.iter_mut().for_each(FrameOf::clear);
     }
 
-    fn compute(&mut self, frame: &Frame<'_>) -> Result<()> {
+    /// False: the results are too much for memory.
+    fn compute(&mut self, frame: &Frame<'_>) -> Result<bool> {
+        let mut is_too_much = false;
+        match self.compute_into(&mut is_too_much, frame) {
+            Err(_) if is_too_much => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    fn compute_into(&mut self, is_too_much: &mut bool, frame: &Frame<'_>) -> Result<()> {
         let rows = self.rows.len();
         self.results = self.windows.iter().map(|_| vec![Value::Null; rows]).collect();
         self.order = (0..rows as u32).collect();
@@ -178,8 +192,13 @@ impl<'p> Window<'p> {
                         let mut partition = InMemory { rows, keys: &spec.keys, frame: of, args: &self.args, first_arg };
                         let call = function::Call { window, kind: self.kinds[f], frame: of };
                         let mut at = rows.iter();
-                        let results = &mut self.results[f];
+                        let (results, kept) = (&mut self.results[f], &mut self.kept_results);
                         let mut give = |value| {
+                            kept.add(heap_bytes(&value), frame.statement)?;
+                            if frame.statement.is_short_of_memory(|| kept.bytes()) {
+                                *is_too_much = true;
+                                return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
+                            }
                             if let Some(result) = at.next().and_then(|row| results.get_mut(*row as usize)) {
                                 *result = value;
                             }
@@ -240,8 +259,8 @@ impl Operator for Window<'_> {
         self.kinds = self.windows.iter().map(Kind::of).collect::<Result<Vec<Kind>>>()?;
         self.frames = self.windows.iter().map(|w| FrameOf::new(w, frame)).collect::<Result<Vec<FrameOf>>>()?;
         self.read(frame)?;
-        if self.spilled.is_none() {
-            return self.compute(frame);
+        if self.spilled.is_none() && self.compute(frame)? {
+            return Ok(());
         }
         self.spill(frame.statement)?;
         self.spilled.as_mut().map_or(Ok(()), |spilled| spilled.sort(self.windows, &self.frames, &mut self.pulse, frame))

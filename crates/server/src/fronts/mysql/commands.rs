@@ -12,13 +12,12 @@ use vaquita_wire::copy::CopyRequest;
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::params::{Execute, StatementParams};
 use vaquita_wire::result::{
-    OkPacket, put_column_definition, put_eof, put_field_list_definition, put_ok, put_prepare_ok, put_protocol_error,
-    put_result_set_end,
+    OkPacket, put_column_definition, put_field_list_definition, put_ok, put_prepare_ok, put_protocol_error, put_result_set_end,
 };
 
 use super::dump::AskedDump;
 use super::output::Output;
-use super::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
+use super::reply::{definition, definition_of_parameter, encode_changes, put_definitions, put_eof_if_wanted, status_flags};
 use vaquita_session::answer::{Flow, MakeWaiter, Request};
 use vaquita_session::binary_log::RegisteredReplica;
 use vaquita_session::counters::Counter;
@@ -79,7 +78,8 @@ impl Commands {
     }
 
     pub fn put_login_ok(&self, out: &mut PacketWriter) {
-        let ok = OkPacket { status: status_flags(self.session.status()), ..OkPacket::default() };
+        let session_state = encode_changes(&self.session.take_changes());
+        let ok = OkPacket { status: status_flags(self.session.status()), session_state: &session_state, ..OkPacket::default() };
         out.packet(|buffer| put_ok(buffer, self.caps, &ok));
     }
 
@@ -181,8 +181,7 @@ impl Commands {
                     session.log_command("Long Data");
                     let bytes_max = session.long_data_bytes_max();
                     if let Some(statement) = statements.get_mut(&statement_id) {
-                        // It has no answer; the next execution reports what is missing.
-                        let _ = statement.params.append_long_data(parameter, data, bytes_max);
+                        statement.params.append_long_data(parameter, data, bytes_max);
                     }
                 }
                 Command::CloseStatement { statement_id } => {
@@ -231,6 +230,15 @@ impl Commands {
                     let text = session.statistics();
                     out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
                 }
+                Command::Debug => {
+                    session.log_command("Debug");
+                    session.log_argument("Debug", b"");
+                    session.count(Counter::AdminCommands, 1);
+                    match session.log_statistics() {
+                        Ok(()) => put_end(session, out),
+                        Err(error) => session.error(&error, out),
+                    }
+                }
                 Command::ProcessKill { connection_id } => {
                     session.log_command("Kill");
                     let killed = session.kill(u64::from(connection_id), false);
@@ -240,8 +248,7 @@ impl Commands {
                     session.log_command("Set option");
                     *caps = if on { *caps | client::MULTI_STATEMENTS } else { *caps & !client::MULTI_STATEMENTS };
                     session.set_multi_statements(on);
-                    let flags = status_flags(session.status());
-                    out.writer.packet(|buffer| put_eof(buffer, flags, 0));
+                    put_end(session, out);
                 }
                 Command::ResetConnection => {
                     session.log_command("Reset Connection");
@@ -306,13 +313,19 @@ fn put_prepared(session: &Session, shape: &PreparedShape, out: &mut Output<'_>) 
 
 fn put_fields(session: &mut Session, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) -> Result<()> {
     let fields = session.list_fields(table, wildcard)?;
-    let (caps, charset) = (out.caps, session.result_charset());
+    let charset = session.result_charset();
     for (column, default) in &fields {
         let definition = definition(column, charset);
         out.writer.packet(|buffer| put_field_list_definition(buffer, &definition, default.as_deref().map(str::as_bytes)));
     }
+    put_end(session, out);
+    Ok(())
+}
+
+/// What MySQL sends behind rows, and as the whole answer to some commands.
+fn put_end(session: &Session, out: &mut Output<'_>) {
+    let caps = out.caps;
     let (status, warnings) = (status_flags(session.status()), session.warnings());
     let end = OkPacket { status, warnings, ..OkPacket::default() };
     out.writer.packet(|buffer| put_result_set_end(buffer, caps, &end));
-    Ok(())
 }

@@ -29,7 +29,7 @@ use super::transport::Transport;
 use vaquita_session::accounts::AccountRecord;
 use vaquita_session::clients::Client;
 use vaquita_session::logs::connections::LoggedLogin;
-use vaquita_session::session::Session;
+use vaquita_session::session::{Session, check_login_charset};
 use vaquita_session::variables::Var;
 
 /// The user id of the machine's root.
@@ -296,6 +296,7 @@ impl Login {
         let limit = front.server.globals.number(Var::MaxUserConnections);
         front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))?;
         let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
+        check_login_charset(charset)?;
         let mut session = Session::new(front.server.clone(), client.clone(), account, options, charset);
         if origin.administrative {
             if !session.may_use_the_admin_address() {

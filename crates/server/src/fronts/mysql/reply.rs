@@ -278,7 +278,7 @@ pub fn status_flags(status: Status) -> u16 {
         | flag(status.out_parameters, status_flag::PS_OUT_PARAMS)
 }
 
-fn encode_changes(changes: &[Change]) -> Vec<u8> {
+pub fn encode_changes(changes: &[Change]) -> Vec<u8> {
     let mut out = Vec::new();
     for change in changes {
         match change {

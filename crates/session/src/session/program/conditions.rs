@@ -57,26 +57,39 @@ fn rank(condition: &Condition, raised: &Raised) -> Option<u8> {
 }
 
 /// SIGNAL and RESIGNAL: an error, or a warning and nothing more.
+///
+/// RESIGNAL gives back all conditions of the statement that the handler is for. Without an SQLSTATE it changes the one that the handler took,
+/// with one it adds another.
 pub fn signal(host: &mut impl Host, signal: &Signal, frame: Option<&Frame>) -> Result<()> {
-    let active = frame.and_then(|frame| frame.handlers.last()).map(|handler| handler.condition.clone());
+    let active = frame.and_then(|frame| frame.handlers.last());
     if signal.resignal && active.is_none() {
         return Err(Error::new(&ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER, &[]));
     }
     let base = active.filter(|_| signal.resignal);
+    let caught = base.map(|handler| handler.condition.clone());
+    let mut before = base.map(|handler| handler.conditions.clone());
     let state = signal.sqlstate.unwrap_or_else(|| {
-        let state = base.as_ref().map_or("HY000", |raised| raised.error.sqlstate());
+        let state = caught.as_ref().map_or("HY000", |raised| raised.error.sqlstate());
         state.as_bytes().try_into().unwrap_or(*b"HY000")
     });
-    let (mut code, mut message, mut items) = match &base {
-        Some(raised) => (raised.error.code(), raised.error.message().to_string(), raised.error.items().to_vec()),
-        None => {
-            let def = match &state[..2] {
-                b"01" => &ER_SIGNAL_WARN,
-                b"02" => &ER_SIGNAL_NOT_FOUND,
-                _ => &ER_SIGNAL_EXCEPTION,
-            };
-            (def.code, def.format.to_string(), Vec::new())
+    let (default, default_level) = match &state[..2] {
+        b"01" => (&ER_SIGNAL_WARN, Level::Warning),
+        b"02" => (&ER_SIGNAL_NOT_FOUND, Level::Error),
+        _ => (&ER_SIGNAL_EXCEPTION, Level::Error),
+    };
+    let level = caught.as_ref().filter(|_| signal.sqlstate.is_none()).map_or(default_level, |raised| raised.level);
+    let (mut code, mut message, mut items) = match &caught {
+        Some(Raised { error, .. }) => {
+            let code = if signal.sqlstate.is_some() { default.code } else { error.code() };
+            let mut items = error.items().to_vec();
+            for origin in ORIGINS {
+                if !items.iter().any(|(known, _)| *known == origin.as_str()) {
+                    items.push((origin.as_str(), item_of(error, origin)));
+                }
+            }
+            (code, error.message().to_string(), items)
         }
+        None => (default.code, default.format.to_string(), ORIGINS.map(|origin| (origin.as_str(), String::new())).to_vec()),
     };
     for (item, expr) in &signal.items {
         let (value, ty) = host.evaluate_with(expr, frame)?;
@@ -84,7 +97,7 @@ pub fn signal(host: &mut impl Host, signal: &Signal, frame: Option<&Frame>) -> R
         if value.is_null() {
             return Err(refused("NULL"));
         }
-        let text = String::from_utf8_lossy(&vaquita_types::convert::to_text(&value, &ty)).into_owned();
+        let text = vaquita_plan::text::to_utf8(&vaquita_types::convert::to_text(&value, &ty), ty.collation);
         match item {
             ConditionItem::MessageText => message = fitting(host.env(), *item, text, MESSAGE_CHARS_MAX)?,
             ConditionItem::MysqlErrno => {
@@ -96,16 +109,29 @@ pub fn signal(host: &mut impl Host, signal: &Signal, frame: Option<&Frame>) -> R
             }
         }
     }
-    if signal.resignal && signal.sqlstate.is_some() {
-        host.env().diagnostics.keep();
+    if let Some(before) = &mut before {
+        if signal.sqlstate.is_none()
+            && let Some(caught) = &caught
+            && let Some(at) = before.iter().rposition(|(_, error)| is_same(error, &caught.error))
+        {
+            before.remove(at);
+        }
+        host.env().diagnostics.replace(before);
     }
     let error = Error::signalled(code, state, message, items);
-    if state.starts_with(b"01") {
-        host.env().push_warning(Level::Warning, error);
-        return Ok(());
+    if before.is_some() || level != Level::Error {
+        host.env().push_warning(level, error.clone());
     }
-    Err(error)
+    if level == Level::Error { Err(error) } else { Ok(()) }
 }
+
+/// Whether both are one condition, of which there are copies.
+pub fn is_same(one: &Error, other: &Error) -> bool {
+    one.code() == other.code() && one.message() == other.message()
+}
+
+/// What a condition that SIGNAL makes does not have of itself.
+const ORIGINS: [ConditionItem; 2] = [ConditionItem::ClassOrigin, ConditionItem::SubclassOrigin];
 
 /// The text of an item; of one that is too long its beginning, and in strict mode error 1648.
 fn fitting(env: &Environment, item: ConditionItem, text: String, chars_max: usize) -> Result<String> {
@@ -161,7 +187,7 @@ pub fn diagnostics(
         return Err(Error::new(&ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER, &[]));
     }
     let conditions = match active.filter(|_| get.stacked) {
-        Some(handler) => vec![(handler.condition.level, handler.condition.error.clone())],
+        Some(handler) => handler.conditions.clone(),
         None => host.env().diagnostics.conditions(),
     };
     match &get.what {
@@ -205,14 +231,15 @@ fn item_of(error: &Error, item: ConditionItem) -> String {
     if let Some((_, given)) = error.items().iter().find(|(name, _)| *name == item.as_str()) {
         return given.clone();
     }
-    // The standard's classes begin with 0 to 4 and A to H, and so do its subclasses.
+    // The standard's classes begin with 0 to 4 and A to H, and so do its subclasses, to which MySQL counts ODBC's `S`.
     let standard = |at: usize| error.sqlstate().as_bytes().get(at).is_some_and(|b| matches!(b, b'0'..=b'4' | b'A'..=b'H'));
+    let standard_subclass = || standard(2) || error.sqlstate().as_bytes().get(2) == Some(&b'S');
     let origin = |standard: bool| if standard { "ISO 9075" } else { "MySQL" }.to_string();
     match item {
         ConditionItem::ReturnedSqlstate => error.sqlstate().to_string(),
         ConditionItem::MessageText => error.message().to_string(),
         ConditionItem::ClassOrigin => origin(standard(0)),
-        ConditionItem::SubclassOrigin => origin(standard(0) && standard(2)),
+        ConditionItem::SubclassOrigin => origin(standard(0) && standard_subclass()),
         _ => String::new(),
     }
 }

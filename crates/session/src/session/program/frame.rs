@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::memory::{BLOCK_BYTES_MIN, Reserve};
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::programs::{BoundExpr, Routine};
 use crate::state::prepared::CachedPlan;
@@ -41,6 +42,8 @@ pub struct ActiveHandler {
     /// Where CONTINUE goes on.
     pub resume: usize,
     pub condition: super::conditions::Raised,
+    /// All of the statement that raised it, for GET STACKED DIAGNOSTICS and RESIGNAL.
+    pub conditions: Vec<(Level, Error)>,
     /// How many conditions had been pushed when it began: those go with it.
     pub pushed: u64,
 }

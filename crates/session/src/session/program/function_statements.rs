@@ -203,6 +203,7 @@ impl FunctionHost<'_> {
         let no_view = || Error::internal("a view of a function");
         f(&Ddl {
             log: None,
+            filler: None,
             definer: &|_| Err(no_view()),
             may_change_what_is_of: &|_| Err(no_view()),
             has_account: &|_| false,

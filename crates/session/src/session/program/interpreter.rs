@@ -21,7 +21,7 @@ use vaquita_types::errno::{
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-use super::conditions::{Raised, handler};
+use super::conditions::{Raised, handler, is_same};
 use super::frame::{ActiveHandler, Frame};
 use crate::programs::BoundExpr;
 use crate::state::access::SessionAccess;
@@ -112,7 +112,12 @@ pub trait Interpreter: Host {
             self.env().diagnostics.note_handled(&raised.error);
             let steps = handling.first..=handling.last;
             let pushed = self.env().diagnostics.pushed();
-            frame.handlers.push(ActiveHandler { steps, resume, condition: raised, pushed });
+            let mut conditions = self.env().diagnostics.conditions();
+            if !conditions.iter().any(|(_, error)| is_same(error, &raised.error)) {
+                // More conditions came before than are kept.
+                conditions.push((raised.level, raised.error.clone()));
+            }
+            frame.handlers.push(ActiveHandler { steps, resume, condition: raised, conditions, pushed });
             at = handling.first;
         }
         Ok(frame.returned.take())

@@ -198,7 +198,9 @@ impl SessionTransaction {
         if self.open {
             let storage = self.storage.get_mut();
             let mark = (!storage.is_idle()).then(|| storage.savepoint());
-            self.savepoints.set(name, mark)?;
+            if let Some(left) = self.savepoints.set(name, mark)? {
+                storage.forget_savepoint(left);
+            }
             self.savepoint_counts[0] += 1;
         }
         Ok(())
@@ -224,6 +226,8 @@ impl SessionTransaction {
     pub fn release_savepoint(&mut self, name: &str) -> Result<()> {
         self.savepoints.find(name)?;
         self.savepoints.release(name);
+        let last = self.savepoints.last();
+        self.storage().forget_savepoints_after(last);
         self.savepoint_counts[2] += 1;
         Ok(())
     }

@@ -40,18 +40,27 @@ impl Savepoints {
         self.by_time.is_empty()
     }
 
-    /// Error 1041 if the server has no memory for so many.
-    pub fn set(&mut self, name: &str, mark: Option<Mark>) -> Result<()> {
+    /// Error 1041 if the server has no memory for so many. Returns the mark that no name has any more, if the name had one.
+    pub fn set(&mut self, name: &str, mark: Option<Mark>) -> Result<Option<Mark>> {
         self.reserve.keep((self.by_time.len() + 1) * SAVEPOINT_BYTES + (self.name_bytes + name.len()) * 2)?;
         let name = name.to_ascii_lowercase();
+        let mut left = None;
         if let Some(before) = self.by_name.insert(name.clone(), self.next) {
-            self.by_time.remove(&before);
+            left = self.by_time.remove(&before).and_then(|(_, mark)| mark);
             self.name_bytes -= name.len();
+            // Marks ascend, so only neighbours may have the same.
+            let (older, newer) = (self.by_time.range(..before).next_back(), self.by_time.range(before..).next());
+            left = left.filter(|left| [older, newer].into_iter().flatten().all(|(_, (_, mark))| mark.as_ref() != Some(left)));
         }
         self.name_bytes += name.len();
         self.by_time.insert(self.next, (name, mark));
         self.next += 1;
-        Ok(())
+        Ok(left.filter(|left| Some(*left) != mark))
+    }
+
+    /// The latest mark that a name has.
+    pub fn last(&self) -> Option<Mark> {
+        self.by_time.values().rev().find_map(|(_, mark)| *mark)
     }
 
     /// Error 1305 if there is none of the name.
@@ -94,7 +103,7 @@ pub struct InnerSavepoints {
 impl InnerSavepoints {
     pub fn set(&mut self, name: &str, txn: &mut Transaction) -> Result<()> {
         self.part.get_or_insert_with(|| txn.begin_part());
-        self.names.set(name, Some(txn.savepoint()))
+        self.names.set(name, Some(txn.savepoint())).map(drop)
     }
 
     pub fn rollback_to(&mut self, name: &str, txn: &mut Transaction) -> Result<()> {
@@ -125,7 +134,7 @@ mod tests {
 
     fn set_of(names: &[&str]) -> Savepoints {
         let mut set = Savepoints::default();
-        names.iter().for_each(|name| set.set(name, None).unwrap());
+        names.iter().for_each(|name| assert_eq!(set.set(name, None).unwrap(), None));
         set
     }
 

@@ -20,10 +20,11 @@ impl Transaction {
                 self.store.options().write_set_bytes
             )));
         }
-        // Temporary tables are the session's, not the branch's.
-        let temporary = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
+        // Temporary tables are the session's, not the branch's: what was carried into it stays in memory, however much that is.
+        let temporary = if self.carries { self.writes.split_off_temporary() } else { WriteSet::default() };
         if let Err(error) = self.check_disk_space().and_then(|()| self.write_branch(&branch)) {
             self.rollback();
+            self.writes = temporary;
             return Err(error);
         }
         if let Some(owner) = self.owner.take() {
