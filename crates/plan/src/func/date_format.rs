@@ -75,7 +75,10 @@ fn time_format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn format_fields(date: Option<Date>, t: Time, format: &[u8], call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Option<Vec<u8>> {
     let mut out = String::new();
     let mut raw: Vec<u8> = Vec::new();
-    let negative = date.is_none() && t.is_negative();
+    // One sign stands before all that is written, whatever that is.
+    if date.is_none() && t.is_negative() {
+        raw.push(b'-');
+    }
     let mut bytes = format.iter();
     let d = date.unwrap_or(Date::ZERO);
     let mut names = None;
@@ -90,9 +93,6 @@ fn format_fields(date: Option<Date>, t: Time, format: &[u8], call: &FuncCall<'_>
             continue;
         }
         out.clear();
-        if negative && matches!(spec, b'H' | b'k' | b'h' | b'I' | b'l' | b'T' | b'r') {
-            out.push('-');
-        }
         write_field(*spec, date.is_some(), d, t, &mut out)?;
         match out.is_empty() {
             true => raw.push(*spec),
@@ -389,7 +389,7 @@ fn assemble(read: &Read, kind: TypeKind, cx: &EvalCx<'_>) -> Option<Value> {
     let mode = cx.env.sql_mode();
     let flags = coerce::date_flags(DateNeed::Fuzzy, cx.env);
     if kind != TypeKind::Time {
-        let forbidden = (date.is_zero() && mode & sql_mode::NO_ZERO_DATE != 0)
+        let forbidden = ((date.year() == 0 || date.has_zero_part()) && mode & sql_mode::NO_ZERO_DATE != 0)
             || (date.has_zero_part() && mode & sql_mode::NO_ZERO_IN_DATE != 0);
         if forbidden || date.check(flags).is_err() {
             return None;
