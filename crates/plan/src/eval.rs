@@ -26,7 +26,7 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::function::FuncCall;
 
 pub use call::DateOrTime;
-pub(crate) use call::{arg, is_date_text};
+pub(crate) use call::{ANY_DATE, arg, is_date_text};
 pub use fold::{constant_fold, is_silent, truth_of_constant};
 
 /// `max_allowed_packet`: bytes of the largest value that a function makes.

@@ -130,7 +130,7 @@ fn time(text: &[u8], settings: &PlanSettings) -> (Value, Option<&'static str>) {
     let Ok(parsed) = parse_time(text) else { return (Value::Null, Some("time")) };
     let truncate = settings.sql_mode & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
     let incomplete = parsed.truncated || parsed.out_of_range;
-    (Value::Time(parsed.to_fsp(6, truncate)), incomplete.then_some("time"))
+    (Value::Time(parsed.to_fsp_in(6, truncate, &settings.time_zone)), incomplete.then_some("time"))
 }
 
 /// Any date, also zero ones.

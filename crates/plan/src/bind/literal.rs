@@ -108,7 +108,7 @@ impl Binder<'_> {
                 _ => Err(wrong("DATE")),
             },
             ast::Literal::Time(_) => match parse_time(written) {
-                Ok(p) if !p.truncated && !p.out_of_range =>
+                Ok(p) if !p.truncated && !p.out_of_range && p.from_datetime.is_none() =>
                 // Rounded, as in MySQL, also under TIME_TRUNCATE_FRACTIONAL.
                 {
                     Ok(Expr::literal(

@@ -3,13 +3,20 @@
 use std::borrow::Cow;
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{Date, DateTime, Time, datetime_from_number, parse_datetime, parse_time};
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::temporal::{Date, DateFlags, DateTime, Time, datetime_from_number, parse_datetime, parse_time};
+use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::coerce::{self, DateNeed};
 use crate::env::EvalCx;
 use crate::expr::ExprKind;
 use crate::function::FuncCall;
+
+/// Any date that can be written.
+pub(crate) const ANY_DATE: DateFlags = DateFlags { no_zero_date: false, no_zero_in_date: false, invalid_dates: true };
+
+/// The last time of day that is written as a number, and the first date with a time.
+const TIME_NUMBER_MAX: i64 = 8_385_959;
+const DATETIME_NUMBER_MIN: i64 = 10_000_000_000;
 
 /// A value as either a date with time or a time.
 pub enum DateOrTime {
@@ -23,7 +30,7 @@ pub(crate) fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
         return is_date_text(&text, &ty);
     }
     match value {
-        Value::Bytes(b) => parse_datetime(b, Default::default()).is_ok_and(|p| p.date_only),
+        Value::Bytes(b) => parse_datetime(b, ANY_DATE).is_ok_and(|p| p.date_only),
         other => coerce::text_of(other, ty).len() <= 8,
     }
 }
@@ -132,21 +139,22 @@ impl FuncCall<'_> {
         let ty = &*ty;
         let dated = match &*value {
             Value::Date(_) | Value::DateTime(_) => true,
-            // So large a number is no time of day.
-            Value::Int(n) => *n > 8_385_959 && datetime_from_number(*n, Default::default()).is_ok(),
             Value::Bytes(b) => {
                 let delimited =
                     b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
-                delimited && parse_datetime(b, Default::default()).is_ok()
+                delimited && parse_datetime(b, ANY_DATE).is_ok()
+            }
+            Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) if ty.kind != TypeKind::Year => {
+                let whole = coerce::to_decimal(&value, ty, cx.env)?.truncate(0).to_i64().0;
+                // So large a number is no time of day.
+                whole > TIME_NUMBER_MAX && (whole >= DATETIME_NUMBER_MIN || datetime_from_number(whole, ANY_DATE).is_ok())
             }
             _ => false,
         };
         Ok(if dated {
             match &*value {
-                // The zero date is a date here.
-                Value::Bytes(text) if parse_datetime(text, Default::default()).is_ok_and(|parsed| parsed.value.is_zero()) => {
-                    Some(DateOrTime::DateTime(DateTime::ZERO))
-                }
+                // The zero date is a date here, and so is one that no month has.
+                Value::Bytes(text) => coerce::datetime_from_text(text, ANY_DATE, cx.env).map(DateOrTime::DateTime),
                 _ => coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime),
             }
         } else {

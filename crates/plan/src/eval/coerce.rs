@@ -653,7 +653,14 @@ fn time_from_text(text: &[u8], collation: CollationId, env: &dyn Env) -> Option<
                 warn();
             }
             let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
-            Some(parsed.to_fsp(6, truncate))
+            if let Some(at) = parsed.from_datetime {
+                warn_of_delimiters(env, text);
+                // A date alone has no time.
+                if at.date_only && text.iter().any(u8::is_ascii_punctuation) {
+                    return None;
+                }
+            }
+            Some(parsed.to_fsp_in(6, truncate, env.time_zone()))
         }
         Err(_) => {
             warn();

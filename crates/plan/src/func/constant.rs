@@ -154,7 +154,7 @@ fn lost_of_time(value: &Value) -> Option<Loss> {
         Value::Bytes(text) => match parse_time(text) {
             Err(_) => Some(Loss::All),
             Ok(parsed) if parsed.truncated || parsed.out_of_range => Some(Loss::Some),
-            Ok(parsed) => parsed.from_datetime.then_some(Loss::Half),
+            Ok(parsed) => parsed.from_datetime.map(|_| Loss::Half),
         },
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) => {
             let Some((whole, _)) = number_parts(value) else { return Some(Loss::All) };

@@ -14,7 +14,7 @@ use super::names;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
-use crate::eval::{arg, print};
+use crate::eval::{ANY_DATE, arg, print};
 use crate::expr::{Expr, ExprKind};
 use crate::settings::PlanSettings;
 use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, scale, year_type};
@@ -249,7 +249,7 @@ pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Literal(Value::Bytes(b)) if is_string(&expr.ty) => {
             let tail = b.iter().rposition(|c| *c == b'.').map_or(&[][..], |dot| &b[dot + 1..]);
-            let temporal = parse_datetime(b, Default::default()).is_ok() || parse_time(b).is_ok_and(|t| !t.truncated);
+            let temporal = parse_datetime(b, ANY_DATE).is_ok() || parse_time(b).is_ok_and(|t| !t.truncated);
             if !temporal {
                 6
             } else if tail.iter().all(u8::is_ascii_digit) {
@@ -383,22 +383,12 @@ fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let ty = call.arg_type(1);
     let dated = matches!(unit, Year | YearMonth | Quarter | Month | Week | Day);
     let day_unit = matches!(unit, DayHour | DayMinute | DaySecond | DayMicrosecond);
-    let text_date = matches!(&*value, Value::Bytes(_)) && day_unit;
-    if dated || (day_unit && matches!(&*value, Value::DateTime(_) | Value::Date(_))) || text_date {
+    if !dated && let Value::Bytes(_) = &*value {
+        return extract_from_text(unit, &value, ty, cx);
+    }
+    if dated || (day_unit && matches!(&*value, Value::DateTime(_) | Value::Date(_))) {
         let need = if unit == Week { DateNeed::Whole } else { DateNeed::Fuzzy };
-        let d = if text_date {
-            // A text may be a time with days ('1 10:00') or a whole date.
-            let time = arg!(coerce::to_time(&value, ty, cx.env));
-            match vaquita_types::temporal::parse_datetime(
-                &coerce::text_of(&value, ty),
-                coerce::date_flags(DateNeed::Fuzzy, cx.env),
-            ) {
-                Ok(p) if !p.truncated => p.value,
-                _ => return Ok(Value::Int(extract_time(unit, time, 0))),
-            }
-        } else {
-            arg!(coerce::to_datetime(&value, ty, need, cx.env))
-        };
+        let d = arg!(coerce::to_datetime(&value, ty, need, cx.env));
         let date = d.date();
         return Ok(Value::Int(match unit {
             Year => i64::from(d.year()),
@@ -410,16 +400,25 @@ fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             _ => extract_time(unit, d.time(), i64::from(d.day())),
         }));
     }
-    // A text with a date has the time of that day.
-    if let Value::Bytes(b) = &*value
-        && b.iter().filter(|c| **c == b'-').count() >= 2
-        && let Ok(parsed) = parse_datetime(b, coerce::date_flags(DateNeed::Fuzzy, cx.env))
-        && let Some(rounded) = parsed.to_fsp(6, cx.env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0)
-    {
-        return Ok(Value::Int(extract_time(unit, rounded.time(), 0)));
-    }
     let time = arg!(coerce::to_time(&value, ty, cx.env));
     Ok(Value::Int(extract_time(unit, time, 0)))
+}
+
+/// A text in the very form of a date has the time of that day; any other is a time ('1 10:00').
+fn extract_from_text(unit: IntervalUnit, value: &Value, ty: &ColumnType, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = match coerce::readable(value, ty) {
+        Some((text, ty)) => coerce::text_of(&text, &ty).into_owned(),
+        None => coerce::text_of(value, ty).into_owned(),
+    };
+    let is_date = parse_datetime(&text, ANY_DATE).is_ok_and(|parsed| !parsed.truncated);
+    if !is_date || coerce::delimiter_warning(&text, 1).is_some() {
+        let time = arg!(coerce::to_time(value, ty, cx.env));
+        return Ok(Value::Int(extract_time(unit, time, 0)));
+    }
+    let Some(at) = coerce::datetime_from_text(&text, coerce::date_flags(DateNeed::Fuzzy, cx.env), cx.env) else {
+        return Ok(Value::Null);
+    };
+    Ok(Value::Int(extract_time(unit, at.time(), i64::from(at.day()))))
 }
 
 /// The time's fields as one number: DAY_MINUTE of 2 days 10:30 is 21030.

@@ -3,7 +3,7 @@
 //! DATE_ADD keeps the type of its first argument where it can: a DATE becomes a DATETIME with a unit of
 //! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441.
 
-use vaquita_types::temporal::{Interval, IntervalUnit, MICROS_PER_DAY, Time};
+use vaquita_types::temporal::{DateFlags, Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{def, each_read};
@@ -185,19 +185,21 @@ fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Valu
             at => DateOrTime::DateTime(at),
         },
         _ => match arg!(call.moment(0, cx)) {
-            // The zero date is none, whatever sql_mode says.
-            DateOrTime::DateTime(at) if at.is_zero() => {
-                coerce::warn_truncated(cx.env, "date", &arg!(call.text(0, cx)));
+            // A date that no month has is none, whatever sql_mode says.
+            DateOrTime::DateTime(at) if at.date().check(WHOLE).is_err() => {
+                let text = arg!(call.text(0, cx));
+                let name = if is_date_text(&*call.value(0, cx)?, call.arg_type(0)) { "date" } else { "datetime" };
+                coerce::warn_truncated(cx.env, name, &text);
                 return Ok(Value::Null);
             }
             base => base,
+/// Dates of the calendar alone.
+const WHOLE: DateFlags = DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false };
+
         },
     };
     // Of a date with time only the time is added.
-    let by = match arg!(call.date_or_time(1, cx)) {
-        DateOrTime::DateTime(at) => at.time(),
-        DateOrTime::Time(time) => time,
-    };
+    let by = arg!(call.time(1, cx));
     let by = if subtract { -by.micros_total() } else { by.micros_total() };
     let mut out = Vec::new();
     Ok(match (base, call.ty.kind) {

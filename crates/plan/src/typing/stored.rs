@@ -98,7 +98,8 @@ fn time(ty: &ColumnType, value: Time) -> Expr {
 
 fn time_text(ty: &ColumnType, text: &[u8]) -> Option<Expr> {
     let parsed = parse_time(text).ok()?;
-    let whole = !parsed.truncated && !parsed.out_of_range;
+    let has_offset = parsed.from_datetime.is_some_and(|at| at.offset_seconds.is_some());
+    let whole = !parsed.truncated && !parsed.out_of_range && !has_offset;
     whole.then(|| time(ty, parsed.to_fsp(ty.decimals, false)))
 }
 

@@ -5,7 +5,7 @@ use super::store::{ProblemKind, StoreContext, StoreProblem, Stored, shown};
 use super::temporal::{apply_offset, datetime_of_decimal, time_of_decimal};
 use crate::datatype::{ColumnType, TypeKind};
 use crate::json::Json;
-use crate::temporal::{Date, DateTime, Problem, Time, parse_datetime, parse_time};
+use crate::temporal::{Date, DateTime, ParsedTime, Problem, Time, parse_datetime, parse_time};
 use crate::value::Value;
 
 pub(super) fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContext) -> Stored {
@@ -130,7 +130,10 @@ fn store_time(value: &Value, from: &ColumnType, to: &ColumnType, ctx: &StoreCont
         }
         Value::Bytes(text) if text.is_empty() => return Ok(Value::Time(Time::ZERO)),
         Value::Bytes(text) => {
-            parse_time(text).map(|p| (p.to_fsp(to.decimals, cut), p.truncated, p.out_of_range, p.from_datetime))
+            let stored = |p: ParsedTime| {
+                (p.to_fsp_in(to.decimals, cut, ctx.time_zone), p.truncated, p.out_of_range, p.from_datetime.is_some())
+            };
+            parse_time(text).map(stored)
         }
         number => {
             let d = to_decimal(number, from).value;

@@ -94,7 +94,7 @@ pub fn to_date(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Result<Con
 pub fn to_time(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Result<Converted<Time>, Problem> {
     let of_text = |text: &[u8]| {
         let parsed = parse_time(text)?;
-        let value = parsed.to_fsp(6, ctx.truncates_fractions());
+        let value = parsed.to_fsp_in(6, ctx.truncates_fractions(), ctx.time_zone);
         Ok(Converted { value, truncated: parsed.truncated, out_of_range: parsed.out_of_range })
     };
     match value {

@@ -8,7 +8,7 @@
 //! Which warning follows from a `Problem` is the caller's to say.
 
 use super::calendar::days_in_month;
-use super::{Date, DateTime, TIME_MICROS_MAX, Time};
+use super::{Date, DateTime, MICROS_PER_SECOND, TIME_MICROS_MAX, Time, TimeZone};
 
 /// What sql_mode says about unusual dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub struct ParsedTime {
     pub truncated: bool,
     /// Clamped to ±838:59:59.
     pub out_of_range: bool,
-    /// The text was a DATETIME, whose date is dropped.
-    pub from_datetime: bool,
+    /// The text was this date or DATETIME, whose date is dropped.
+    pub from_datetime: Option<ParsedDateTime>,
 }
 
 const YEAR: usize = 0;
@@ -97,16 +97,12 @@ struct Fields {
 }
 
 pub fn parse_datetime(text: &[u8], flags: DateFlags) -> Result<ParsedDateTime, Problem> {
-    parse_datetime_fields(text, flags).map(|(parsed, _)| parsed)
-}
-
-fn parse_datetime_fields(text: &[u8], flags: DateFlags) -> Result<(ParsedDateTime, Fields), Problem> {
     let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let text = &text[start..];
-    if !text.first().is_some_and(u8::is_ascii_digit) {
-        return Err(Problem::Malformed);
-    }
-    let fields = read_fields(text)?;
+    datetime_of_fields(text, &read_fields(text)?, flags)
+}
+
+fn datetime_of_fields(text: &[u8], fields: &Fields, flags: DateFlags) -> Result<ParsedDateTime, Problem> {
     let [mut year, month, day, hour, minute, second, fraction] = fields.values;
     let not_zero = fields.values.iter().any(|v| *v != 0);
     let year_len = if fields.internal { fields.lens[YEAR] } else { fields.lens[YEAR].min(4) };
@@ -137,18 +133,21 @@ fn parse_datetime_fields(text: &[u8], flags: DateFlags) -> Result<(ParsedDateTim
     let more = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let nanos = rest.first().filter(|b| b.is_ascii_digit()).map_or(0, |b| (*b - b'0') as u32 * 100);
     let truncated = rest[more..].iter().any(|b| !b.is_ascii_whitespace());
-    let parsed = ParsedDateTime {
+    Ok(ParsedDateTime {
         value,
         nanos: if digits == 6 { nanos } else { 0 },
         date_only: fields.count <= 3,
         fraction_digits: digits as u8,
         offset_seconds: fields.offset_seconds,
         truncated: truncated || (more > 0 && digits < 6),
-    };
-    Ok((parsed, fields))
+    })
 }
 
+/// Fails where the text has not the form of a date or DATETIME, whatever its numbers are.
 fn read_fields(text: &[u8]) -> Result<Fields, Problem> {
+    if !text.first().is_some_and(u8::is_ascii_digit) {
+        return Err(Problem::Malformed);
+    }
     let digits = text.iter().take_while(|b| b.is_ascii_digit() || **b == b'T').count();
     let internal = matches!(text.get(digits), None | Some(b'.'));
     let mut f = Fields {
@@ -206,9 +205,13 @@ fn read_fields(text: &[u8]) -> Result<Fields, Problem> {
             }
         }
         while let Some(b) = text.get(at) {
-            let space = b.is_ascii_whitespace() && (field == DAY || field == FRACTION);
+            let space = b.is_ascii_whitespace();
             if !b.is_ascii_punctuation() && !space {
                 break;
+            }
+            // Spaces stand between day and hour, and at the end.
+            if space && !matches!(field, DAY | SECOND | FRACTION) {
+                return Err(Problem::Malformed);
             }
             f.space_seen |= space;
             f.delimited = true;
@@ -247,17 +250,20 @@ pub fn parse_time(text: &[u8]) -> Result<ParsedTime, Problem> {
         return Err(Problem::Malformed);
     }
     if rest.len() >= 12 {
-        // Long enough for a DATETIME: its time of day counts, unless no space stands between date and time.
-        match parse_datetime_fields(rest, DateFlags::default()) {
-            Ok((_, f)) if f.delimited && !f.space_seen => {}
-            Ok((p, f)) if !p.date_only || f.internal => {
+        // Long enough for a DATETIME: its time of day counts, unless no space stands between date and time. What has its form is no time.
+        match read_fields(rest) {
+            Ok(fields) if !fields.delimited || fields.space_seen => {
+                let parsed = datetime_of_fields(rest, &fields, DateFlags { invalid_dates: true, ..DateFlags::default() })?;
+                if negative {
+                    return Err(Problem::Malformed);
+                }
                 return Ok(ParsedTime {
-                    value: p.value.time(),
-                    nanos: p.nanos,
-                    fraction_digits: p.fraction_digits,
-                    truncated: p.truncated,
+                    value: parsed.value.time(),
+                    nanos: parsed.nanos,
+                    fraction_digits: parsed.fraction_digits,
+                    truncated: parsed.truncated,
                     out_of_range: false,
-                    from_datetime: true,
+                    from_datetime: Some(parsed),
                 });
             }
             _ => {}
@@ -347,7 +353,7 @@ fn parse_time_fields(text: &[u8], negative: bool) -> Result<ParsedTime, Problem>
     }
     let us = us.min(TIME_MICROS_MAX as u64) as i64;
     let value = Time(if negative { -us } else { us });
-    Ok(ParsedTime { value, nanos, fraction_digits: fraction_digits.min(6) as u8, truncated, out_of_range, from_datetime: false })
+    Ok(ParsedTime { value, nanos, fraction_digits: fraction_digits.min(6) as u8, truncated, out_of_range, from_datetime: None })
 }
 
 /// A DATE or DATETIME written as a number: 20240102, 240102, 20240102030405. The flag tells
@@ -402,6 +408,15 @@ impl ParsedTime {
     /// As `ParsedDateTime::to_fsp`; rounding stops at ±838:59:59.
     pub fn to_fsp(&self, fsp: u8, truncate: bool) -> Time {
         self.value.to_fsp(fsp, truncate, self.nanos)
+    }
+
+    /// The same; of a DATETIME with an offset the time of day that it is in `zone`.
+    pub fn to_fsp_in(&self, fsp: u8, truncate: bool, zone: &TimeZone) -> Time {
+        let of_day = |parsed: &ParsedDateTime| {
+            let utc = parsed.value.add_micros(-i64::from(parsed.offset_seconds?) * MICROS_PER_SECOND)?;
+            zone.from_utc(utc).map(DateTime::time)
+        };
+        self.from_datetime.as_ref().and_then(of_day).unwrap_or(self.value).to_fsp(fsp, truncate, self.nanos)
     }
 }
 
