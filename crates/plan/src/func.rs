@@ -51,7 +51,7 @@ pub use arith::{DIVISION_DECIMALS, retype_quotient};
 pub use array_cast::{CAST_ARRAY, wanted_elements};
 pub use constant::json_warning;
 pub use control::bits_as_number;
-pub use date_arith::interval_of;
+pub use date_arith::{TIME_FROM_TODAY, interval_of};
 pub use logic::as_bits;
 pub use names::retype as retype_names;
 pub use names::retype_text;

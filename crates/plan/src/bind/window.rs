@@ -4,11 +4,12 @@
 //! ranks and counts are BIGINT, PERCENT_RANK and CUME_DIST DOUBLE, the rest has the type of its argument.
 
 use vaquita_parser as ast;
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::early::is_constant;
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
+use crate::func::TIME_FROM_TODAY;
 use crate::node::{AggregateKind, FrameBound, SortKey, WindowFrame, WindowFunction};
 use crate::{text, typing};
 
@@ -206,7 +207,10 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_NUMERIC_TYPE, &[&name]));
         }
         let args = vec![key.expr.clone(), self.scalar(by)?, Self::unit(unit)];
-        self.call(if preceding != key.descending { "DATE_SUB" } else { "DATE_ADD" }, args)
+        let bound = self.call(if preceding != key.descending { "DATE_SUB" } else { "DATE_ADD" }, args)?;
+        // With days in the interval a time becomes a moment of today, but it is compared with times.
+        let is_of_today = key.expr.ty.kind == TypeKind::Time && bound.ty.kind != TypeKind::Time;
+        if is_of_today { typing::call(&TIME_FROM_TODAY, vec![bound]) } else { Ok(bound) }
     }
 }
 

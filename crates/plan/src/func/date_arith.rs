@@ -73,6 +73,19 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
     FuncType::number(ty, true)
 }
 
+/// A moment as the time from today on, however many days that are.
+pub static TIME_FROM_TODAY: FuncDef = FuncDef {
+    name: "TIME FROM TODAY",
+    args: (1, 1),
+    resolve: |args| FuncType::number(ColumnType::temporal(TypeKind::Time, args.first().map_or(0, |at| at.ty.decimals)), true),
+    eval: |call, cx| {
+        let at = arg!(call.datetime(0, DateNeed::Fuzzy, cx));
+        let today = coerce::now(cx.env).date().to_datetime();
+        Ok(Value::Time(Time::clamped(at.micros_linear() - today.micros_linear())))
+    },
+    foldable: false,
+};
+
 /// Warning 1441: `Datetime function: datetime field overflow`.
 fn overflow(cx: &EvalCx<'_>) -> Value {
     cx.env.warn(Level::Warning, Error::new(&errno::ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"]));
@@ -178,6 +191,9 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
     Ok(FuncType { ty, nullable: true, coercibility: 5 })
 }
 
+/// Dates of the calendar alone.
+const WHOLE: DateFlags = DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false };
+
 fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
     let base = match call.ty.kind {
         TypeKind::DateTime => match arg!(call.datetime(0, DateNeed::Fuzzy, cx)) {
@@ -193,9 +209,6 @@ fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Valu
                 return Ok(Value::Null);
             }
             base => base,
-/// Dates of the calendar alone.
-const WHOLE: DateFlags = DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false };
-
         },
     };
     // Of a date with time only the time is added.
