@@ -47,7 +47,7 @@ mod vector;
 mod xml;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
-pub use arith::{DIVISION_DECIMALS, retype_quotient};
+pub use arith::{DIVISION_DECIMALS, retype_difference, retype_quotient};
 pub use array_cast::{CAST_ARRAY, wanted_elements};
 pub use constant::json_warning;
 pub use control::bits_as_number;

@@ -386,6 +386,9 @@ impl Binder<'_> {
         if settings.division_decimals != func::DIVISION_DECIMALS && def.name == "/" {
             func::retype_quotient(&mut call, settings.division_decimals)?;
         }
+        if settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0 && def.name == "-" {
+            func::retype_difference(&mut call);
+        }
         Ok(call)
     }
 

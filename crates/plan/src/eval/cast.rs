@@ -70,7 +70,7 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
         Value::Int(i) => return Ok(integer(i128::from(*i), unsigned)),
         Value::UInt(u) => return Ok(integer(i128::from(*u), unsigned)),
         Value::Decimal(d) => {
-            let (n, clamped) = if unsigned && !d.is_negative() {
+            let (n, clamped) = if (unsigned || from.unsigned) && !d.is_negative() {
                 let (n, c) = d.to_u64();
                 (i128::from(n), c)
             } else {

@@ -245,6 +245,7 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Int(i) => i128::from(*i),
         Value::UInt(u) => i128::from(*u),
         Value::Float(f) => float_to_int(*f),
+        Value::Decimal(d) if ty.unsigned && !d.is_negative() => i128::from(d.to_u64().0),
         Value::Decimal(d) => decimal_to_int(d),
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_value(b, env)),
         Value::Bytes(b) => {
@@ -270,7 +271,7 @@ pub fn float_to_int(f: f64) -> i128 {
     i128::from(f.round_ties_even() as i64)
 }
 
-/// Rounded and clamped to BIGINT, also where BIGINT UNSIGNED could hold more.
+/// Rounded and clamped to BIGINT, also where BIGINT UNSIGNED could hold more, unless the type is unsigned.
 pub fn decimal_to_int(d: &Decimal) -> i128 {
     i128::from(d.to_i64().0)
 }
@@ -652,7 +653,6 @@ fn time_from_text(text: &[u8], collation: CollationId, env: &dyn Env) -> Option<
             if parsed.truncated || parsed.out_of_range {
                 warn();
             }
-            let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
             if let Some(at) = parsed.from_datetime {
                 warn_of_delimiters(env, text);
                 // A date alone has no time.
@@ -660,6 +660,7 @@ fn time_from_text(text: &[u8], collation: CollationId, env: &dyn Env) -> Option<
                     return None;
                 }
             }
+            let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
             Some(parsed.to_fsp_in(6, truncate, env.time_zone()))
         }
         Err(_) => {

@@ -125,6 +125,17 @@ pub fn retype_quotient(expr: &mut Expr, decimals: u8) -> Result<()> {
     Ok(())
 }
 
+/// Gives a difference the type that it has under NO_UNSIGNED_SUBTRACTION: as wide as it were, but signed.
+pub fn retype_difference(expr: &mut Expr) {
+    if !expr.ty.unsigned {
+        return;
+    }
+    expr.ty.unsigned = false;
+    if expr.ty.kind == TypeKind::Decimal {
+        expr.ty.length -= 1;
+    }
+}
+
 fn resolve_int_div(args: &mut Vec<Expr>) -> Result<FuncType> {
     each_read(args, as_decimal)?;
     let (a, b) = pair(args)?;

@@ -16,6 +16,14 @@ enum Rounding {
     Ceiling,
 }
 
+/// Digits after the point that MySQL computes of a quotient of numbers with `a` and `b` such digits.
+fn digits_of_quotient(a: u32, b: u32, increment: u32) -> u32 {
+    const DIGITS: u32 = 9;
+    let whole = |digits: u32| digits.next_multiple_of(DIGITS);
+    let more = increment.saturating_sub(whole(a) - a + whole(b) - b);
+    whole(whole(a) + whole(b) + more)
+}
+
 impl Decimal {
     pub fn add(&self, other: &Decimal) -> Option<Decimal> {
         if let (Some(a), Some(b)) = (self.as_small(), other.as_small())
@@ -55,7 +63,8 @@ impl Decimal {
     }
 
     /// The quotient with `increment` (div_precision_increment) more digits than `self`, at most
-    /// 30, rounded half away from zero. `None` if `other` is 0.
+    /// 30, rounded half away from zero. `None` if `other` is 0. MySQL computes digits by nines and cuts behind them,
+    /// so that there may be none to round by: 11 / 3 without a digit more is 3.
     pub fn div(&self, other: &Decimal, increment: u32) -> Option<Decimal> {
         if other.is_zero() {
             return None;
@@ -78,7 +87,8 @@ impl Decimal {
             let numerator = self.wide() * pow10_wide(up) / pow10_wide((-shift).max(0) as usize);
             Decimal::from_wide(numerator / other.wide(), scale as u8 + 1)
         };
-        Some(quotient?.round(scale as i32))
+        let computed = digits_of_quotient(self.scale().into(), other.scale().into(), increment);
+        Some(if computed > scale { quotient?.round(scale as i32) } else { quotient?.truncate(scale as i32) })
     }
 
     /// The integer part of the quotient (DIV). `None` if `other` is 0.
