@@ -34,6 +34,7 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.
     let cut = matches!(target, CastType::Char { length: Some(_), .. } | CastType::Binary(Some(_)));
     let expr = if cut && expr.ty.is_integer() { super::as_string(expr, CollationId::ASCII_BIN) } else { expr };
+    let expr = of_length(expr, target, &ty);
     let coercibility = if super::is_string(&ty) { 2 } else { super::COERCIBILITY_NUMERIC };
     let nullable = expr.nullable
         || !matches!(
@@ -46,6 +47,22 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
                 | CastType::Decimal { .. }
         );
     Ok(Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility })
+}
+
+/// `expr` with the length that is asked for, where the type that it gets, a TEXT or BLOB, holds any.
+fn of_length(expr: Expr, target: &CastType, ty: &ColumnType) -> Expr {
+    let (kind, length) = match target {
+        CastType::Char { length: Some(length), .. } if ty.is_blob() && ty.collation != CollationId::BINARY => {
+            (TypeKind::VarChar, *length)
+        }
+        CastType::Char { length: Some(length), .. } if ty.is_blob() => (TypeKind::VarBinary, *length),
+        // Shorter values are filled up with zero bytes, as in a BINARY(n) column.
+        CastType::Binary(Some(length)) if ty.is_blob() => (TypeKind::Binary, *length),
+        _ => return expr,
+    };
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let of_length = ColumnType { length, collation: ty.collation, ..ColumnType::new(kind) };
+    Expr { nullable: true, coercibility: 2, ty: of_length, kind: ExprKind::Cast(Box::new(expr)) }
 }
 
 /// Errors 1439 and 1690 of lengths in bytes that have no room in 32 bits.
