@@ -150,12 +150,7 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
         let nullable = args.iter().any(may_be_null);
         return typed(merged, nullable);
     }
-    let is_float = args.iter().all(|arg| arg.ty.kind != TypeKind::BigInt);
-    let mut merged = unify(args, name)?;
-    // Beside BIGINT a FLOAT is sent as a DOUBLE, though a table makes a FLOAT of it.
-    if merged.ty.kind == TypeKind::Float && !is_float {
-        merged.ty.kind = TypeKind::Double;
-    }
+    let merged = unify(args, name)?;
     typed(merged, nullable)
 }
 

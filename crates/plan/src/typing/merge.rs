@@ -68,8 +68,9 @@ fn numeric_rank(kind: TypeKind) -> Option<u8> {
 fn merge_numbers(a: TypeKind, x: u8, b: TypeKind, y: u8) -> TypeKind {
     let (low, high) = if x <= y { (a, b) } else { (b, a) };
     match high {
-        // MySQL makes room for INT, but not for BIGINT, which integer literals are.
+        // MySQL makes room for INT, but for BIGINT, which integer literals are, only if that stands first.
         TypeKind::Float if matches!(low, TypeKind::Int | TypeKind::Bit | TypeKind::Decimal) => TypeKind::Double,
+        TypeKind::Float if a == TypeKind::BigInt => TypeKind::Double,
         TypeKind::Bit => TypeKind::BigInt,
         _ => high,
     }
@@ -272,7 +273,8 @@ pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
 
 /// `expr` as a value of a temporary table's column: a BINARY is filled up, a floating point number shows all of its digits.
 fn to_column(expr: Expr, ty: &ColumnType) -> Expr {
-    let is_float = matches!(expr.ty.kind, TypeKind::Float | TypeKind::Double);
+    // A FLOAT in a TEXT or BLOB has its own digits.
+    let is_float = expr.ty.kind == TypeKind::Double || expr.ty.kind == TypeKind::Float && !ty.is_blob();
     if is_float && ty.is_bytes() {
         let double = Expr { ty: ColumnType::double(), kind: ExprKind::Cast(Box::new(expr.clone())), ..expr };
         return to_merged(double, ty);
