@@ -34,7 +34,7 @@ pub use compare::{
     is_whole_number, make_row_compare, years_of_literals,
 };
 pub(crate) use conversion::year_type;
-pub use conversion::{stored_number, text_of_binary, text_of_number};
+pub use conversion::{stored_number, text_in_charset, text_of_binary, text_of_number};
 pub use geometry::refuse_opaque;
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 

@@ -94,7 +94,10 @@ fn resolve_nullif(args: &mut Vec<Expr>) -> Result<FuncType> {
             let collated = crate::typing::aggregate_collations(&[&a, &b], "nullif", true)?;
             // Text and bytes are of other kinds.
             let same = (ty.collation == CollationId::BINARY) == (collated.collation == CollationId::BINARY);
+            // A text that is no constant stays one beside bytes, though it is compared with them by its bytes.
+            let stays = ty.collation != CollationId::BINARY && !matches!(a.kind, ExprKind::Literal(_));
             match same {
+                false if stays => (ty, a.coercibility),
                 true => (ColumnType { collation: collated.collation, ..ty }, collated.coercibility),
                 false => {
                     let chars = crate::typing::length_among(&ty, collated.collation);

@@ -12,9 +12,7 @@ use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr, ExprKind};
 use crate::text;
-use crate::typing::{
-    NumberClass, as_number, check_constant, convert_charset, int_of_length, is_string, number_class, text_of_binary,
-};
+use crate::typing::{NumberClass, as_number, check_constant, int_of_length, is_string, number_class, text_in_charset};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
@@ -39,7 +37,8 @@ fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let escape = if call.len() > 2 {
         let given = arg!(call.text(2, cx));
         let given_id = call.arg_type(2).collation;
-        if text::char_count(&given, given_id) > 1 {
+        // Nothing escapes only where a backslash would.
+        if text::char_count(&given, given_id) > 1 || given.is_empty() && no_backslash {
             return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
         }
         text::code_point(&given, given_id)
@@ -62,13 +61,10 @@ fn resolve_find(args: &mut Vec<Expr>, name: &str, haystack: usize) -> Result<Fun
     // What is looked for in a text is text.
     let text = args.get(haystack).filter(|a| is_string(&a.ty) && a.ty.collation != CollationId::BINARY).map(|a| a.ty.collation);
     if let (Some(collation), Some(needle)) = (text, args.get_mut(1 - haystack)) {
-        binary_to_text(needle, collation)?;
+        to_charset(needle, collation)?;
     }
-    // The text's collation decides, whatever the other's is, even an explicit one.
-    let kept = args.get(haystack).map(|a| a.ty.collation).filter(|kept| {
-        let of_kept = |a: &Expr| is_string(&a.ty) && crate::text::same_charset(a.ty.collation, *kept);
-        args.iter().take(2).all(of_kept)
-    });
+    // The text's charset and collation decide, whatever the other's are, even explicit ones.
+    let kept = args.get(haystack).map(|a| a.ty.collation).filter(|_| args.iter().take(2).all(|a| is_string(&a.ty)));
     if let Some(collation) = kept {
         args.iter_mut().take(2).for_each(|a| a.ty.collation = collation);
     } else {
@@ -77,11 +73,12 @@ fn resolve_find(args: &mut Vec<Expr>, name: &str, haystack: usize) -> Result<Fun
     FuncType::number(int_of_length(11), nullable)
 }
 
-/// A binary string becomes a text, with error 3854 if it is none.
-fn binary_to_text(expr: &mut Expr, collation: CollationId) -> Result<()> {
-    if is_string(&expr.ty) && expr.ty.collation == CollationId::BINARY {
-        let binary = std::mem::replace(expr, Expr::literal(Value::Null, ColumnType::null()));
-        *expr = text_of_binary(binary, collation)?;
+/// A string becomes a text in the charset of `collation`, with error 3854 if it is none.
+fn to_charset(expr: &mut Expr, collation: CollationId) -> Result<()> {
+    if is_string(&expr.ty) {
+        check_constant(expr, collation)?;
+        let text = std::mem::replace(expr, Expr::literal(Value::Null, ColumnType::null()));
+        *expr = text_in_charset(text, collation)?;
     }
     Ok(())
 }
@@ -145,11 +142,8 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
     {
         for other in others {
             if needle.ty.collation != CollationId::BINARY {
-                binary_to_text(other, needle.ty.collation)?;
+                to_charset(other, needle.ty.collation)?;
             }
-            check_constant(other, needle.ty.collation)?;
-            let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
-            *other = convert_charset(text, needle.ty.collation);
         }
     } else if !args.iter().all(|arg| is_textual(&arg.ty) || arg.ty.kind == TypeKind::Null) {
         each_read(args, as_number)?;

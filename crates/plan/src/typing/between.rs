@@ -11,7 +11,7 @@ use super::compare::{
     is_row_independent, unchecked_date,
 };
 use super::conversion::BETWEEN_NUMBERS;
-use super::{aggregate_collations, as_number, cast_to, is_hex_literal, is_string};
+use super::{aggregate_collations, as_number, cast_to, convert_charset, is_hex_literal, is_string};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::visit;
 
@@ -21,11 +21,12 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     let number = [&value, &low, &high].iter().any(|e| is_plain_number(&e.ty));
     let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
     let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);
-    if strings {
-        aggregate_collations(&[&value, &low, &high], "between", true)?;
-    }
+    let collated = strings.then(|| aggregate_collations(&[&value, &low, &high], "between", true)).transpose()?;
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    if is_of_numbers_and_texts(&value, &low, &high) || is_of_all_kinds(&value, &low, &high) {
+    if is_of_numbers_and_texts(&value, &low, &high)
+        || is_of_all_kinds(&value, &low, &high)
+        || is_of_years_and_moments(&value, &low, &high)
+    {
         let numbers = [value, low, high].into_iter().map(as_number).collect::<Result<_>>()?;
         let between = super::call(&BETWEEN_NUMBERS, numbers)?;
         return Ok(if negated { between.negated() } else { between });
@@ -43,7 +44,17 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         }
         let bound = unchecked_date(&value, bound)?;
         let value = unchecked_date(&bound, value)?;
-        let mut made = compare_scalars(op, value, bound)?;
+        let mut made = compare_scalars(op, value.clone(), bound.clone())?;
+        // The collation is that of all three, not that of the two which are compared.
+        if let (Some(collated), ExprKind::Compare(_, _, _, CompareAs::Text(of_two))) = (&collated, &made.kind)
+            && *of_two != collated.collation
+        {
+            let [value, bound] = [value, bound].map(|e| convert_charset(e, collated.collation));
+            made = compare_scalars(op, value, bound)?;
+            if let ExprKind::Compare(_, _, _, rule @ CompareAs::Text(_)) = &mut made.kind {
+                *rule = CompareAs::Text(collated.collation);
+            }
+        }
         // A text beside a year is a number, also where the other bound is a text.
         if beside_year && let ExprKind::Compare(_, _, _, rule @ CompareAs::Text(_)) = &mut made.kind {
             *rule = CompareAs::Double;
@@ -114,6 +125,18 @@ fn is_of_all_kinds(value: &Expr, low: &Expr, high: &Expr) -> bool {
         && all.iter().any(|e| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year)
         && all.iter().any(|e| e.ty.is_bytes())
         && !converts
+}
+
+/// Years and dates or times, all of which are numbers: a year is no date here. Constants become what the column holds.
+fn is_of_years_and_moments(value: &Expr, low: &Expr, high: &Expr) -> bool {
+    let is_year = |e: &Expr| e.ty.kind == TypeKind::Year;
+    let is_moment = |e: &Expr| e.ty.is_temporal() && !is_year(e);
+    let all = [value, low, high];
+    let converts = is_column(value) && (is_row_independent(low) || is_row_independent(high));
+    !converts
+        && all.into_iter().all(|e| is_year(e) || is_moment(e))
+        && all.into_iter().any(is_year)
+        && all.into_iter().any(is_moment)
 }
 
 /// BETWEEN compares JSON as a text, or as a number if one of its operands is one.

@@ -11,6 +11,7 @@ use crate::env::{EvalCx, Level};
 use crate::eval::{DateOrTime, arg, coerce, is_date_text};
 use crate::expr::{Expr, ExprKind};
 use crate::function::{FuncCall, FuncDef, FuncType};
+use crate::text::same_charset;
 
 /// What a YEAR column takes a constant for.
 pub(super) static FULL_YEAR: FuncDef = FuncDef {
@@ -74,6 +75,41 @@ static TEXT_OF_BINARY: FuncDef = FuncDef {
 pub fn text_of_binary(expr: Expr, collation: CollationId) -> Result<Expr> {
     let text = Expr::literal(Value::Null, ColumnType::varchar(0, collation));
     super::call(&TEXT_OF_BINARY, vec![expr, text])
+}
+
+/// A text in the charset of the second argument's type, with error 3854 if that has not all of its characters.
+static TEXT_IN_CHARSET: FuncDef = FuncDef {
+    name: "TEXT IN CHARSET",
+    args: (2, 2),
+    resolve: |args| match &args[..] {
+        [text, other] => {
+            let ty = string_type(u64::from(char_length(&text.ty)), other.ty.collation);
+            Ok(FuncType { ty, nullable: text.nullable, coercibility: text.coercibility })
+        }
+        _ => Err(Error::internal("a text of nothing")),
+    },
+    eval: |call, cx| {
+        let text = arg!(call.text(0, cx));
+        let (from, to) = (charset(call.arg_type(0).collation), charset(call.ty.collation));
+        let converted = from.convert(to, &text);
+        match converted.replaced {
+            0 => Ok(Value::bytes(converted.bytes)),
+            _ => Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&first_bytes(&text), &from.name, &to.name])),
+        }
+    },
+    foldable: true,
+};
+
+/// `expr`, a string, as a text under `collation`, in whose charset it must be possible to write it.
+pub fn text_in_charset(expr: Expr, collation: CollationId) -> Result<Expr> {
+    if expr.ty.collation == CollationId::BINARY {
+        return text_of_binary(expr, collation);
+    }
+    if same_charset(expr.ty.collation, collation) {
+        return Ok(expr);
+    }
+    let text = Expr::literal(Value::Null, ColumnType::varchar(0, collation));
+    super::call(&TEXT_IN_CHARSET, vec![expr, text])
 }
 
 /// A number as a column of texts of the second argument's type stores it: with as many digits as there is room for.
