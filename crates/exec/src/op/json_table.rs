@@ -6,7 +6,7 @@
 use vaquita_plan::eval::json::document;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::json_table::{self, JsonColumn, JsonColumnValue, JsonOn, JsonRows};
-use vaquita_types::convert::{JsonMisfit, StoreContext, from_json};
+use vaquita_types::convert::{JsonMisfit, StoreContext, from_json_of_table};
 use vaquita_types::errno::{
     ER_INVALID_JSON_VALUE_FOR_CAST, ER_JT_VALUE_OUT_OF_RANGE, ER_MISSING_JSON_TABLE_VALUE, ER_WRONG_JSON_TABLE_VALUE,
 };
@@ -143,7 +143,7 @@ fn store(json: &Json, column: &JsonColumn, frame: &Frame<'_>) -> std::result::Re
     let session = frame.statement.session;
     let zone = session.time_zone();
     let today = local_now(zone, session.statement_time_us()).date();
-    from_json(json, &column.ty, &StoreContext { sql_mode: session.sql_mode(), time_zone: zone, today })
+    from_json_of_table(json, &column.ty, &StoreContext { sql_mode: session.sql_mode(), time_zone: zone, today })
 }
 
 /// Defaults that do not fit are errors, used or not.

@@ -9,7 +9,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce;
 use crate::env::Env;
-use crate::text::{self, is_string};
+use crate::text;
 
 /// A SQL value as a JSON value; a text is a JSON string, NULL is JSON null.
 pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
@@ -20,7 +20,7 @@ pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json
         Value::Int(i) if ty.kind == TypeKind::BigInt && ty.length == 1 => Json::Bool(*i != 0),
         Value::Int(i) => Json::Int(*i),
         Value::UInt(u) => match ty.kind {
-            TypeKind::Enum | TypeKind::Set => Json::string(String::from_utf8_lossy(&coerce::text_of(value, ty)).into_owned()),
+            TypeKind::Enum | TypeKind::Set => Json::string(text::to_utf8(&coerce::text_of(value, ty), ty.collation)),
             TypeKind::Bit => Json::opaque(TypeKind::Bit, coerce::text_of(value, ty).into_owned()),
             _ => Json::UInt(*u),
         },
@@ -48,9 +48,6 @@ pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json
 pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
     match value {
         Value::Bytes(b) if ty.collation != CollationId::BINARY => parse(b, ty, 1, "cast_as_json"),
-        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {
-            parse(&coerce::text_of(value, ty), ty, 1, "cast_as_json")
-        }
         other => sql_to_json(other, ty, env),
     }
 }
@@ -79,7 +76,7 @@ pub fn document(value: &Value, ty: &ColumnType, i: usize, function: &str) -> Res
         Value::Bytes(_) if ty.is_geometry() => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
         Value::Bytes(_) if ty.collation == CollationId::BINARY => Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"])),
         Value::Bytes(b) => parse(b, ty, i + 1, function).map(Some),
-        v if is_string(ty) => parse(&coerce::text_of(v, ty), ty, i + 1, function).map(Some),
+        // A label is a value, but no document's text.
         _ => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
     }
 }

@@ -38,7 +38,6 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("JSON_REPLACE", 3, MANY, json_null, |c, cx| edit(c, cx, "json_replace", Edit::Replace)),
     def("JSON_REMOVE", 2, MANY, json_null, remove),
     def("JSON_ARRAY_APPEND", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_append")),
-    def("JSON_APPEND", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_append")),
     def("JSON_ARRAY_INSERT", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_insert")),
     def("JSON_MERGE", 2, MANY, json_null, merge_preserve),
     def("JSON_MERGE_PRESERVE", 2, MANY, json_null, merge_preserve),
@@ -161,6 +160,9 @@ fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             j.write_unquoted(&mut out);
             Ok(Value::from(out))
         }
+        Value::Bytes(_) if call.arg_type(0).collation == CollationId::BINARY => {
+            Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"]))
+        }
         Value::Bytes(b) => {
             let utf8 = utf8_of(b, call.arg_type(0));
             let b = utf8.as_bytes();
@@ -175,6 +177,9 @@ fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
                 }
                 Err(JsonError::TooDeep) => Err(Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[])),
             }
+        }
+        label if is_string(call.arg_type(0)) => {
+            Ok(Value::from(text::to_utf8(&coerce::text_of(label, call.arg_type(0)), call.arg_type(0).collation)))
         }
         _ => Err(Error::new(&errno::ER_INCORRECT_TYPE, &[&1, &"json_unquote"])),
     }
@@ -283,8 +288,16 @@ fn type_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn valid(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let value = call.value(0, cx)?;
+    let ty = call.arg_type(0);
     Ok(match &*value {
-        Value::Null => Value::Null,
+        // What can be no document is none, also if it is NULL.
+        Value::Null => {
+            if ty.is_bytes() || matches!(ty.kind, TypeKind::Json | TypeKind::Null) {
+                Value::Null
+            } else {
+                Value::Int(0)
+            }
+        }
         Value::Json(_) => Value::Int(1),
         Value::Bytes(b) if call.arg_type(0).collation != CollationId::BINARY => Value::bool(Json::parse(b).is_ok()),
         _ => Value::Int(0),

@@ -55,6 +55,10 @@ fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn test(call: &FuncCall<'_>, cx: &EvalCx<'_>, f: fn(&[u8]) -> bool) -> Result<Value> {
+    // A number is no address, not even if it is NULL.
+    if call.arg_type(0).is_numeric() {
+        return Ok(Value::Int(0));
+    }
     Ok(Value::bool(f(&arg!(call.text(0, cx)))))
 }
 
@@ -186,11 +190,12 @@ fn bin_to_uuid(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 /// `n` in the largest unit that it reaches.
-fn in_units(n: f64, units: &[(f64, &str)]) -> Value {
+/// `width`: characters of a number of the first unit.
+fn in_units(n: f64, units: &[(f64, &str)], width: usize) -> Value {
     let (size, unit) = units.iter().rev().find(|(size, _)| n.abs() >= *size).or(units.first()).copied().unwrap_or((1.0, ""));
     let scaled = n / size;
     if size == 1.0 {
-        return Value::from(format!("{scaled:4.0} {unit}"));
+        return Value::from(format!("{scaled:width$.0} {unit}"));
     }
     Value::from(if scaled.abs() >= 100_000.0 { format!("{scaled:.2e} {unit}") } else { format!("{scaled:4.2} {unit}") })
 }
@@ -206,13 +211,13 @@ fn format_bytes(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         (K.powi(5), "PiB"),
         (K.powi(6), "EiB"),
     ];
-    Ok(in_units(arg!(call.f64(0, cx)), &units))
+    Ok(in_units(arg!(call.f64(0, cx)), &units, 4))
 }
 
 fn format_pico_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let units =
         [(1.0, "ps"), (1e3, "ns"), (1e6, "us"), (1e9, "ms"), (1e12, "s"), (60e12, "min"), (3600e12, "h"), (86_400e12, "d")];
-    Ok(in_units(arg!(call.f64(0, cx)), &units))
+    Ok(in_units(arg!(call.f64(0, cx)), &units, 3))
 }
 
 /// Both sets; `None` if one is NULL, before the other one is looked at.

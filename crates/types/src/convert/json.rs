@@ -7,6 +7,7 @@ use crate::charset::{CollationId, charset};
 use crate::datatype::{ColumnType, TypeKind};
 use crate::geometry::{GeoJsonOptions, Geometry};
 use crate::json::Json;
+use crate::temporal::parse_time;
 use crate::value::Value;
 
 use super::store::{StoreContext, store};
@@ -85,6 +86,8 @@ pub fn from_json(json: &Json, to: &ColumnType, context: &StoreContext) -> Result
         }
         (Json::Bool(b), kind) if is_text(kind) => text(if *b { "true" } else { "false" }),
         (Json::Bool(b), _) => (Value::Int(i64::from(*b)), ColumnType::new(TypeKind::BigInt)),
+        // Labels are looked for first, also those that are numbers.
+        (Json::Int(_) | Json::UInt(_) | Json::Decimal(_), TypeKind::Enum | TypeKind::Set) => text(&written(json)),
         (Json::Int(i), _) => (Value::Int(*i), ColumnType::new(TypeKind::BigInt)),
         (Json::UInt(u), _) => (Value::UInt(*u), ColumnType { unsigned: true, ..ColumnType::new(TypeKind::BigInt) }),
         (Json::Double(_), kind) if is_text(kind) => text(&written(json)),
@@ -104,6 +107,19 @@ pub fn from_json(json: &Json, to: &ColumnType, context: &StoreContext) -> Result
         TypeKind::Decimal if of_text => Err(JsonMisfit::NoSuch("DECIMAL")),
         TypeKind::Float | TypeKind::Double if of_text => Err(JsonMisfit::NoSuch("DOUBLE")),
         _ => Err(JsonMisfit::OutOfRange),
+    })
+}
+
+/// The same, as JSON_TABLE has it: a text is the time that it begins with.
+pub fn from_json_of_table(json: &Json, to: &ColumnType, context: &StoreContext) -> Result<Value, JsonMisfit> {
+    from_json(json, to, context).or_else(|misfit| {
+        let (Json::String(text), TypeKind::Time) = (json, to.kind) else { return Err(misfit) };
+        match parse_time(text.as_bytes()) {
+            Ok(time) if !time.out_of_range => {
+                Ok(Value::Time(time.to_fsp_in(to.decimals, context.truncates_fractions(), context.time_zone)))
+            }
+            _ => Err(misfit),
+        }
     })
 }
 

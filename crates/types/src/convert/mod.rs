@@ -16,7 +16,7 @@ mod strings;
 mod temporal;
 mod text;
 
-pub use json::{JsonMisfit, from_json, to_json};
+pub use json::{JsonMisfit, from_json, from_json_of_table, to_json};
 pub use number::{Converted, bytes_to_decimal, bytes_to_f64, bytes_to_i64, to_bool, to_decimal, to_f64, to_i64, to_u64};
 pub use store::{ProblemKind, StoreContext, StoreProblem, greatest_integer, store};
 pub use temporal::{to_date, to_datetime, to_time};
