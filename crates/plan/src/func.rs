@@ -92,6 +92,9 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
     families.iter().chain(&spatial::FAMILIES).flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 
+/// The operator that has a name in place of a token, which `-` already is.
+pub const NEGATION: &str = "NEG";
+
 /// A built-in function by name in any case, or an operator by its token.
 pub fn lookup(name: &str) -> Option<&'static FuncDef> {
     TABLE.get(name).copied().or_else(|| TABLE.get(name.to_ascii_uppercase().as_str()).copied())
@@ -105,7 +108,7 @@ pub fn all() -> Vec<&'static FuncDef> {
 }
 
 /// Functions whose text is NULL, outside of strict mode, only if an argument is.
-pub const NULL_IF_ARGUMENTS_ARE: [&str; 33] = [
+pub const NULL_IF_ARGUMENTS_ARE: [&str; 35] = [
     "CHAR",
     "CONCAT",
     "CONCAT_WS",
@@ -133,6 +136,8 @@ pub const NULL_IF_ARGUMENTS_ARE: [&str; 33] = [
     "SUBSTRING_INDEX",
     "TO_BASE64",
     "TRIM",
+    "TRIM LEADING",
+    "TRIM TRAILING",
     "UPPER",
     "UCASE",
     "COMPRESS",

@@ -489,11 +489,17 @@ impl Parser<'_> {
         let mut form = WeightForm::Whole;
         if self.eat(Kw::AS) {
             let binary = self.expect_any(&[Kw::CHAR, Kw::BINARY])? == Kw::BINARY;
-            form = match self.opt_paren_number()? {
-                Some(n) if binary => WeightForm::Binary(n),
-                Some(n) => WeightForm::Chars(n),
-                None => return self.fail(),
+            self.expect_op(Op::LParen)?;
+            let at = self.tok.at as usize;
+            if self.kind() != Tok::Int {
+                return self.fail();
+            }
+            form = match self.number()? {
+                0 => return Err(ParseError::syntax(self.src, at)),
+                n if binary => WeightForm::Binary(n),
+                n => WeightForm::Chars(n),
             };
+            self.expect_op(Op::RParen)?;
         } else if self.eat_op(Op::Comma) {
             let length = self.plain_number()?;
             self.expect_op(Op::Comma)?;

@@ -2,14 +2,14 @@
 
 use vaquita_parser as ast;
 use vaquita_types::schema::ColumnDefault;
-use vaquita_types::{Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
 use super::expr::negate_if;
 use super::literal::word;
 use super::scope::{Source, written};
 use crate::expr::{Expr, ExprKind};
-use crate::{text, typing};
+use crate::{func, text, typing};
 
 impl Binder<'_> {
     pub(super) fn special_call(&mut self, expr: &ast::Expr) -> Result<Expr> {
@@ -29,10 +29,12 @@ impl Binder<'_> {
                 if let Some(remove) = remove {
                     args.push(self.scalar(remove)?);
                 }
-                let name = match side {
-                    ast::TrimSide::Both => "TRIM",
-                    ast::TrimSide::Leading => "LTRIM",
-                    ast::TrimSide::Trailing => "RTRIM",
+                let name = match (side, remove) {
+                    (ast::TrimSide::Both, _) => "TRIM",
+                    (ast::TrimSide::Leading, None) => "LTRIM",
+                    (ast::TrimSide::Leading, Some(_)) => "TRIM LEADING",
+                    (ast::TrimSide::Trailing, None) => "RTRIM",
+                    (ast::TrimSide::Trailing, Some(_)) => "TRIM TRAILING",
                 };
                 self.call(name, args)
             }
@@ -99,17 +101,33 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        if let Some(def) = crate::func::lookup(&call.name) {
+        if let Some(def) = crate::func::lookup(&call.name).filter(|def| def.name != func::NEGATION) {
             if !(def.args.0..=def.args.1).contains(&call.args.len()) {
                 return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&call.written]));
             }
-            let args = self.scalars(&call.args)?;
+            if def.name == "NAME_CONST" && !call.args.iter().enumerate().all(|(at, arg)| is_named_constant(at, arg)) {
+                return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"NAME_CONST"]));
+            }
+            let mut args = self.scalars(&call.args)?;
+            if matches!(def.name, "CHARSET" | "COLLATION") {
+                args = args.into_iter().map(|arg| self.document_as_bytes(arg)).collect();
+            }
             return self.call(&call.name, args);
         }
         if crate::func::is_of_dictionary(&call.name) {
             return Err(Error::new(&errno::ER_NO_ACCESS_TO_NATIVE_FCT, &[&call.written]));
         }
         self.stored_call(None, call)
+    }
+
+    /// A column of documents has the charset binary, though documents have not.
+    fn document_as_bytes(&self, expr: Expr) -> Expr {
+        match expr.kind {
+            ExprKind::Slot(slot) if expr.ty.kind == TypeKind::Json && self.column_def(slot).is_some() => {
+                typing::cast_to(expr, ColumnType::new(TypeKind::LongBlob))
+            }
+            _ => expr,
+        }
     }
 
     pub(super) fn count(&mut self, n: u64) -> Result<Expr> {
@@ -151,7 +169,14 @@ impl Binder<'_> {
                 nullable: def.nullable || value.is_null(),
                 coercibility: 4,
             }),
-            ColumnDefault::None if def.nullable || def.auto_increment => Ok(super::expr::null()),
+            // What a row is given that says nothing of the column.
+            ColumnDefault::None if def.auto_increment => Ok(Expr {
+                kind: ExprKind::Literal(auto_increment_default(&def.ty)),
+                ty: def.ty.clone(),
+                nullable: false,
+                coercibility: typing::COERCIBILITY_NUMERIC,
+            }),
+            ColumnDefault::None if def.nullable => Ok(super::expr::null()),
             ColumnDefault::None => Err(Error::new(&errno::ER_NO_DEFAULT_FOR_FIELD, &[&def.name])),
             ColumnDefault::Now => {
                 let fsp = self.literal(&ast::Literal::Int(u64::from(def.ty.decimals)))?;
@@ -171,5 +196,24 @@ impl Binder<'_> {
             }
         }
         None
+    }
+}
+
+fn auto_increment_default(ty: &ColumnType) -> Value {
+    match ty.kind {
+        TypeKind::Float | TypeKind::Double => Value::Float(0.0),
+        _ if ty.unsigned => Value::UInt(0),
+        _ => Value::Int(0),
+    }
+}
+
+/// Name and value that NAME_CONST takes: literals, of which the value may have a sign or a collation. Dates and truth values are functions in MySQL.
+fn is_named_constant(at: usize, arg: &ast::Expr) -> bool {
+    use ast::{Expr as E, Literal as L};
+    match arg {
+        E::Literal(L::True | L::False | L::Date(_) | L::Time(_) | L::Timestamp(_)) => false,
+        E::Literal(_) => true,
+        E::Unary { op: ast::UnaryOp::Neg, expr } | E::Collate { expr, .. } => at == 1 && matches!(**expr, E::Literal(_)),
+        _ => false,
     }
 }

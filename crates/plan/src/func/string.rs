@@ -36,10 +36,13 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("UCASE", 1, 1, |a| resolve_same(a, 1, "ucase"), |c, cx| map_case(c, cx, true)),
     def("REVERSE", 1, 1, |a| resolve_same(a, 1, "reverse"), reverse),
     def("TRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, true, true)),
-    def("LTRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, true, false)),
-    def("RTRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, false, true)),
-    def("LPAD", 2, 3, resolve_pad, |c, cx| pad(c, cx, true)),
-    def("RPAD", 2, 3, resolve_pad, |c, cx| pad(c, cx, false)),
+    def("LTRIM", 1, 1, resolve_pair, |c, cx| trim(c, cx, true, false)),
+    def("RTRIM", 1, 1, resolve_pair, |c, cx| trim(c, cx, false, true)),
+    // TRIM(LEADING … FROM …), the text first.
+    def("TRIM LEADING", 2, 2, resolve_pair, |c, cx| trim(c, cx, true, false)),
+    def("TRIM TRAILING", 2, 2, resolve_pair, |c, cx| trim(c, cx, false, true)),
+    def("LPAD", 3, 3, resolve_pad, |c, cx| pad(c, cx, true)),
+    def("RPAD", 3, 3, resolve_pad, |c, cx| pad(c, cx, false)),
     def("REPEAT", 2, 2, resolve_repeat, repeat),
     def("SPACE", 1, 1, resolve_space, space),
     def("REPLACE", 3, 3, resolve_replace, replace),
@@ -166,9 +169,6 @@ fn resolve_pair(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_pad(args: &mut Vec<Expr>) -> Result<FuncType> {
     let collation = args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
     let chars = positive_count(args.get(1), collation).unwrap_or(UNKNOWN_CHARS);
-    if args.len() == 2 {
-        args.push(Expr { coercibility: 4, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
-    }
     let collated = text_like_first(args, |i| i != 1)?;
     FuncType::string(chars, collated)
 }

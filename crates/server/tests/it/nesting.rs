@@ -25,7 +25,7 @@ const ER_SP_DOES_NOT_EXIST: u16 = 1305;
 const ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT: u16 = 1582;
 
 /// Functions whose calls are not `NAME(argument, …)`, with `{}` for each argument.
-const FORMS: [(&str, &[&str]); 28] = [
+const FORMS: [(&str, &[&str]); 30] = [
     ("%", &["({} % {})"]),
     ("&", &["({} & {})"]),
     ("*", &["({} * {})"]),
@@ -51,6 +51,8 @@ const FORMS: [(&str, &[&str]); 28] = [
     ("EXTRACT", &["EXTRACT(DAY FROM {})"]),
     ("POSITION", &["POSITION({} IN {})"]),
     ("TRIM", &["TRIM({})", "TRIM({} FROM {})"]),
+    ("TRIM LEADING", &["TRIM(LEADING {} FROM {})"]),
+    ("TRIM TRAILING", &["TRIM(TRAILING {} FROM {})"]),
     ("AT TIME ZONE", &["CAST({} AT TIME ZONE '+00:00' AS DATETIME)"]),
     ("TIMESTAMPADD", &["TIMESTAMPADD(DAY, {}, {})"]),
     ("TIMESTAMPDIFF", &["TIMESTAMPDIFF(DAY, {}, {})"]),
