@@ -104,12 +104,13 @@ impl Parser<'_> {
             Some(_) => FrameUnit::Groups,
             None => return Ok(None),
         };
+        let both = [Kw::PRECEDING, Kw::FOLLOWING];
         let (start, end) = if self.eat(Kw::BETWEEN) {
-            let start = self.frame_bound()?;
+            let start = self.frame_bound(&both)?;
             self.expect(Kw::AND)?;
-            (start, Some(self.frame_bound()?))
+            (start, Some(self.frame_bound(&both)?))
         } else {
-            (self.frame_bound()?, None)
+            (self.frame_bound(&[Kw::PRECEDING])?, None)
         };
         let exclude = if self.eat(Kw::EXCLUDE) { Some(self.frame_exclude()?) } else { None };
         Ok(Some(WindowFrame { unit, start, end, exclude }))
@@ -130,29 +131,34 @@ impl Parser<'_> {
         })
     }
 
-    fn frame_bound(&mut self) -> Result<FrameBound> {
+    /// `sides`: PRECEDING, FOLLOWING or both.
+    fn frame_bound(&mut self, sides: &[Kw]) -> Result<FrameBound> {
         if self.eat(Kw::CURRENT) {
             self.expect(Kw::ROW)?;
             return Ok(FrameBound::CurrentRow);
         }
         if self.eat(Kw::UNBOUNDED) {
-            return Ok(match self.expect_any(&[Kw::PRECEDING, Kw::FOLLOWING])? {
+            return Ok(match self.expect_any(sides)? {
                 Kw::PRECEDING => FrameBound::UnboundedPreceding,
                 _ => FrameBound::UnboundedFollowing,
             });
         }
         if self.is(Kw::INTERVAL) {
             let (value, unit) = self.interval()?;
-            return Ok(match self.expect_any(&[Kw::PRECEDING, Kw::FOLLOWING])? {
+            return Ok(match self.expect_any(sides)? {
                 Kw::PRECEDING => FrameBound::PrecedingInterval(value, unit),
                 _ => FrameBound::FollowingInterval(value, unit),
             });
         }
-        if !matches!(self.tok.tok, Tok::Int | Tok::Decimal | Tok::Float | Tok::Op(Op::Param) | Tok::At) {
-            return self.fail();
-        }
-        let value = self.expr()?;
-        Ok(match self.expect_any(&[Kw::PRECEDING, Kw::FOLLOWING])? {
+        let value = match self.kind() {
+            Tok::Op(Op::Param) => self.param()?,
+            Tok::Int | Tok::Decimal | Tok::Float => match self.opt_literal()? {
+                Some(number) => Expr::Literal(number),
+                None => return self.fail(),
+            },
+            _ => return self.fail(),
+        };
+        Ok(match self.expect_any(sides)? {
             Kw::PRECEDING => FrameBound::Preceding(value),
             _ => FrameBound::Following(value),
         })
