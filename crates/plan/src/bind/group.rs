@@ -101,6 +101,7 @@ impl Binder<'_> {
             window.args.iter_mut().for_each(&mut change);
             window.partition_by.iter_mut().for_each(&mut change);
             window.order_by.iter_mut().for_each(|k| change(&mut k.expr));
+            window.bounds_mut().for_each(&mut change);
         }
         keys
     }
@@ -110,33 +111,31 @@ impl Binder<'_> {
             return Ok(());
         }
         let Some(frame) = self.frames.last() else { return Ok(()) };
-        let mut known = Closure::new(&frame.relations, &frame.slot_owner, block.tree.as_ref(), &block.filter);
+        // What ROLLUP makes NULL decides about nothing else.
+        let mut known = match block.rollup {
+            true => Closure::of_added(&frame.relations),
+            false => Closure::new(&frame.relations, &frame.slot_owner, block.tree.as_ref(), &block.filter),
+        }
+        .naming(&frame.named_output);
         let made = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot));
         known.add(made, &block.group_by);
-        let refuse = |n: usize, clause: &str, expr: &Expr| match known.undetermined(expr) {
-            Some(slot) => {
-                let name = self.undetermined_name(&known, expr, slot);
-                Err(group_error(n + 1, clause, &name, block.group_by.is_empty()))
-            }
-            None => Ok(()),
+        let error = |n: usize, clause: &str, expr: &Expr, slot: Slot| {
+            group_error(n + 1, clause, &self.undetermined_name(&known, expr, slot), block.group_by.is_empty())
+        };
+        let refuse = |n: usize, clause: &str, expr: &Expr| {
+            known.undetermined(expr).map_or(Ok(()), |slot| Err(error(n, clause, expr, slot)))
         };
         for (n, column) in block.output.iter().enumerate() {
             refuse(n, "SELECT list", &column.expr)?;
             let read = if frame.windows.is_empty() { Vec::new() } else { visit::slots(&column.expr) };
             let of_column = frame.windows.iter().filter(|window| read.contains(&window.slot));
-            of_column.flat_map(|window| &window.args).try_for_each(|arg| refuse(n, "SELECT list", arg))?;
-        }
-        for window in &frame.windows {
-            let clause = format!("PARTITION BY or ORDER BY clause of window '{}'", window.window);
-            let keys = window.partition_by.iter().chain(window.order_by.iter().map(|key| &key.expr));
-            keys.enumerate().try_for_each(|(n, key)| refuse(n, &clause, key))?;
+            for arg in of_column.flat_map(|window| &window.args) {
+                known.undetermined_inside(arg).map_or(Ok(()), |slot| Err(error(n, "SELECT list", arg, slot)))?;
+            }
         }
         // Without GROUP BY there is one row: its order means nothing.
         for (n, key) in block.order_by.iter().enumerate().filter(|_| !block.group_by.is_empty()) {
-            if let Some(slot) = known.undetermined(&key.expr) {
-                let name = self.undetermined_name(&known, &key.expr, slot);
-                return Err(group_error(n + 1, "ORDER BY clause", &name, false));
-            }
+            refuse(n, "ORDER BY clause", &key.expr)?;
         }
         for (n, having) in block.having.iter().enumerate() {
             if let Some(slot) = known.undetermined(having) {
@@ -147,17 +146,28 @@ impl Binder<'_> {
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"having clause"]));
             }
         }
+        for (name, keys) in &frame.unused_windows {
+            let clause = window_clause(name);
+            keys.iter().enumerate().try_for_each(|(n, key)| refuse(n, &clause, key))?;
+        }
+        for window in &frame.windows {
+            let clause = window_clause(&window.window);
+            let keys = window.partition_by.iter().chain(window.order_by.iter().map(|key| &key.expr));
+            keys.enumerate().try_for_each(|(n, key)| refuse(n, &clause, key))?;
+        }
         Ok(())
     }
 
     /// Errors 3065 and 3066: ORDER BY of a DISTINCT query by a column or an aggregate that is not selected.
     pub(super) fn check_distinct_order(&self, block: &Block, grouped: bool) -> Result<()> {
-        let one_row = grouped && block.group_by.is_empty();
-        if !block.distinct || one_row || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
+        // Groups whose keys are all selected are distinct anyway.
+        let is_selected = |key: &Expr| block.output.iter().any(|column| visit::same(&column.expr, key));
+        let are_distinct = grouped && !block.rollup && block.group_by.iter().all(is_selected);
+        if !block.distinct || are_distinct || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
             return Ok(());
         }
         let Some(frame) = self.frames.last() else { return Ok(()) };
-        let mut selected = Closure::default();
+        let mut selected = Closure::of_added(&frame.relations).naming(&frame.named_output);
         selected.add(frame.windows.iter().map(|w| w.slot), block.output.iter().map(|o| &o.expr));
         for (n, key) in block.order_by.iter().enumerate() {
             if let Some(slot) = selected.undetermined(&key.expr) {
@@ -183,7 +193,7 @@ impl Binder<'_> {
         let mut child_of_it = None;
         visit::children(expr, &mut |child| {
             if child_of_it.is_none() {
-                child_of_it = known.undetermined(child).map(|slot| (child, slot));
+                child_of_it = known.undetermined_inside(child).map(|slot| (child, slot));
             }
         });
         match child_of_it {
@@ -202,6 +212,10 @@ impl Binder<'_> {
             relation.column_of(slot).or_else(|| self.first_matched(slot)).map_or("", |n| relation.columns[n].name.as_str());
         if qualified { qualified_name(relation, column) } else { column.to_string() }
     }
+}
+
+fn window_clause(window: &str) -> String {
+    format!("PARTITION BY or ORDER BY clause of window '{window}'")
 }
 
 fn qualified_name(relation: &Relation, column: &str) -> String {

@@ -39,6 +39,7 @@ mod through_view;
 mod update;
 mod view;
 mod window;
+mod window_frame;
 
 use std::sync::Arc;
 
@@ -268,6 +269,8 @@ pub(crate) struct Binder<'a> {
     upsert: columns::UpsertQuery,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
+    /// The next query that is bound is one of IN, ANY, ALL or EXISTS.
+    predicate_query: bool,
     /// Binding the values of an INSERT.
     inserting_values: bool,
     /// Collations of the texts that were assigned to variables so far: those of what reads them behind.
@@ -333,6 +336,7 @@ impl<'a> Binder<'a> {
             upsert: columns::UpsertQuery::default(),
             reading_derived: false,
             assigned: Vec::new(),
+            predicate_query: false,
             inserting_values: false,
             early: Vec::new(),
             views: Vec::new(),

@@ -51,8 +51,16 @@ impl Binder<'_> {
             }
         }
         let named = self.named_output(column, found.iter())?;
-        named.iter().try_for_each(|expr| self.count_copies(expr, 1))?;
+        named.iter().try_for_each(|expr| self.note_named(expr))?;
         Ok(named)
+    }
+
+    fn note_named(&mut self, expr: &Expr) -> Result<()> {
+        self.count_copies(expr, 1)?;
+        if !expr.is_leaf() && !self.frame().named_output.iter().any(|named| visit::same(named, expr)) {
+            self.frame().named_output.push(expr.clone());
+        }
+        Ok(())
     }
 
     /// What a name in a query means as an output column of the block around it that scope `at` belongs to, if the query stands in
@@ -128,7 +136,7 @@ impl Binder<'_> {
         if column.table.is_none() {
             let named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
             if let Some(named) = self.named_output(column, named)? {
-                self.count_copies(&named, 1)?;
+                self.note_named(&named)?;
                 return Ok(Some(named));
             }
         }

@@ -50,6 +50,7 @@ impl Binder<'_> {
         self.nested(|b| {
             let scopes = b.scopes.len();
             b.push_frame();
+            b.frame().of_predicate = std::mem::take(&mut b.predicate_query);
             let sides = std::mem::take(&mut b.optional_sides);
             let block = bind(b);
             b.optional_sides = sides;
@@ -97,7 +98,8 @@ impl Binder<'_> {
     }
 
     /// One operand of a set operation, in a frame of its own. `locks` stand behind it without parentheses between.
-    fn operand(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<Query> {
+    fn operand(&mut self, op: ast::SetOp, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<Query> {
+        self.predicate_query = self.frame().of_predicate && op == ast::SetOp::Union;
         match body {
             ast::QueryBody::Nested(query) => self.query(query),
             _ => self.in_own_frame(|b| b.bare_body(body, locks)).map(|(query, _)| query),
@@ -128,7 +130,7 @@ impl Binder<'_> {
         let last = bodies.len() - 1;
         let operands = bodies.into_iter().enumerate();
         let inputs =
-            operands.map(|(n, body)| self.operand(body, if n == last { locks } else { &[] })).collect::<Result<Vec<_>>>()?;
+            operands.map(|(n, body)| self.operand(*op, body, if n == last { locks } else { &[] })).collect::<Result<Vec<_>>>()?;
         let kind = match op {
             ast::SetOp::Union => SetOpKind::Union,
             ast::SetOp::Intersect => SetOpKind::Intersect,

@@ -77,8 +77,16 @@ pub struct Frame {
     pub outermost: usize,
     /// Named windows of the block.
     pub named_windows: Vec<(String, ast::WindowSpec)>,
+    /// Those of them that windows of functions are or extend.
+    pub used_windows: Vec<String>,
+    /// The keys of the others.
+    pub unused_windows: Vec<(String, Vec<Expr>)>,
+    /// The name of the window whose keys are being bound.
+    pub window_keys_of: Option<String>,
     /// Bound GROUP BY expressions, for GROUPING().
     pub group_keys: Vec<Expr>,
+    /// Output columns that HAVING or an expression of ORDER BY names.
+    pub named_output: Vec<Expr>,
     /// The block has GROUP BY or aggregates.
     pub grouped: bool,
     /// In ORDER BY, below the top of an expression: table columns come before aliases.
@@ -87,6 +95,8 @@ pub struct Frame {
     pub any_value_seen: bool,
     /// In the argument of an aggregate.
     pub inside_aggregate: bool,
+    /// The block is one of a query that is asked with IN, ANY, ALL or EXISTS.
+    pub of_predicate: bool,
     /// In the left operand of IN, ALL or ANY with a query.
     pub beside_subquery: bool,
     /// The block's place among those of `Binder::hints`.
@@ -109,11 +119,16 @@ impl Default for Frame {
             windows_allowed: false,
             outermost: usize::MAX,
             named_windows: Vec::new(),
+            used_windows: Vec::new(),
+            unused_windows: Vec::new(),
+            window_keys_of: None,
             group_keys: Vec::new(),
+            named_output: Vec::new(),
             grouped: false,
             inside_order: false,
             any_value_seen: false,
             inside_aggregate: false,
+            of_predicate: false,
             beside_subquery: false,
             hinted: None,
         }

@@ -34,13 +34,13 @@ pub(super) struct Block {
 
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<LogicalBlock> {
-        let block = self.bind_block(select, query)?;
+        let mut block = self.bind_block(select, query)?;
+        self.leave_out_redundant(select, &mut block);
         let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
         self.refuse_rolled_up(&block)?;
         self.check_group_by(&block, grouped)?;
         self.check_distinct_order(&block, grouped)?;
         self.place_groupings(&block.group_by)?;
-        let mut block = block;
         let keys = if grouped || block.distinct { &mut [] } else { block.order_by.as_mut_slice() };
         self.name_generated(block.tree.as_mut(), &mut block.filter, keys)?;
         Ok(self.logical(block, grouped))
@@ -93,6 +93,7 @@ impl Binder<'_> {
         if implicit {
             self.check_order_of_rows(&order_by)?;
         }
+        self.unused_windows()?;
         self.frame().aggregates_allowed = false;
         self.frame().windows_allowed = false;
         let limit = self.limit(query.limit.as_ref())?;
@@ -113,6 +114,21 @@ impl Binder<'_> {
             straight: select.options.straight_join,
             calc_found_rows: select.options.calc_found_rows,
         })
+    }
+
+    /// As MySQL, a query of IN, ANY, ALL or EXISTS has no order without LIMIT, no DISTINCT, and no groups that nothing is computed of.
+    fn leave_out_redundant(&mut self, select: &ast::Select, block: &mut Block) {
+        if !self.frame().of_predicate {
+            return;
+        }
+        block.distinct = false;
+        if block.limit.is_none() {
+            block.order_by.clear();
+        }
+        let frame = self.frame();
+        if frame.aggregates.is_empty() && frame.windows.is_empty() && select.having.is_none() && !block.rollup {
+            block.group_by.clear();
+        }
     }
 
     /// Error 1234 for what only the first SELECT of a statement may say.

@@ -38,6 +38,14 @@ impl Binder<'_> {
         Ok((query, outermost < level))
     }
 
+    /// As `bound_subquery`, for IN, ANY, ALL and EXISTS.
+    fn predicate_subquery(&mut self, query: &ast::Query) -> Result<(Query, bool)> {
+        self.predicate_query = true;
+        let bound = self.bound_subquery(query);
+        self.predicate_query = false;
+        bound
+    }
+
     fn subquery_expr(
         &mut self,
         kind: SubqueryKind,
@@ -68,14 +76,14 @@ impl Binder<'_> {
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
         let (query, correlated) = match &query.body {
-            ast::QueryBody::Table(name) => self.bound_subquery(&one_of(name, query))?,
+            ast::QueryBody::Table(name) => self.predicate_subquery(&one_of(name, query))?,
             ast::QueryBody::Select(select) if !select.from.is_empty() => {
                 let before = self.bare_stars.replace(select.items.as_ptr());
-                let bound = self.bound_subquery(query);
+                let bound = self.predicate_subquery(query);
                 self.bare_stars = before;
                 bound?
             }
-            _ => self.bound_subquery(query)?,
+            _ => self.predicate_subquery(query)?,
         };
         self.subquery_expr(
             SubqueryKind::Exists { negated },
@@ -90,7 +98,7 @@ impl Binder<'_> {
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let left = self.left_operand(expr, query)?;
         refuse_limit(query)?;
-        let (mut query, correlated) = self.bound_subquery(query)?;
+        let (mut query, correlated) = self.predicate_subquery(query)?;
         let left = match query.output_mut().as_mut_slice() {
             [one] => typing::years_of_literals(left, &mut one.expr),
             _ => left,
@@ -134,7 +142,7 @@ impl Binder<'_> {
         }
         let left = self.left_operand(left, query)?;
         refuse_limit(query)?;
-        let (query, correlated) = self.bound_subquery(query)?;
+        let (query, correlated) = self.predicate_subquery(query)?;
         if let [one] = query.output() {
             self.note_beside_query(&left, one)?;
         }

@@ -4,17 +4,23 @@
 //! ranks and counts are BIGINT, PERCENT_RANK and CUME_DIST DOUBLE, the rest has the type of its argument.
 
 use vaquita_parser as ast;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
+use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::early::is_constant;
+use super::window_frame::check_whole;
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
-use crate::func::TIME_FROM_TODAY;
-use crate::node::{AggregateKind, FrameBound, SortKey, WindowFrame, WindowFunction};
+use crate::node::{AggregateKind, SortKey, WindowFunction};
 use crate::{text, typing};
+
+/// What errors call a window without a name.
+const UNNAMED: &str = "<unnamed window>";
 
 impl Binder<'_> {
     pub(super) fn window_call(&mut self, call: &ast::WindowCall) -> Result<Expr> {
+        if let Some(window) = &self.frame().window_keys_of {
+            return Err(Error::new(&errno::ER_WINDOW_NESTED_WINDOW_FUNC_USE_IN_WINDOW_SPEC, &[window]));
+        }
         if !self.frame().windows_allowed {
             return Err(Error::new(&errno::ER_WINDOW_INVALID_WINDOW_FUNC_USE, &[&name_of(&call.func)]));
         }
@@ -32,18 +38,60 @@ impl Binder<'_> {
         let (args, ty, nullable) = self.window_args(&call.func)?;
         let (spec, name) = match &call.over {
             ast::WindowOver::Named(name) => (self.named_window(name, 0)?, name.clone()),
-            ast::WindowOver::Spec(spec) => (self.merged_spec(spec, 0)?, "<unnamed window>".to_string()),
+            ast::WindowOver::Spec(spec) => (self.merged_spec(spec, UNNAMED, 0)?, UNNAMED.to_string()),
         };
-        let partition_by =
-            spec.partition_by.iter().map(|e| self.window_key(e, &name, Clause::Window)).collect::<Result<Vec<_>>>()?;
-        let mut order_by = Vec::with_capacity(spec.order_by.len());
-        for item in &spec.order_by {
-            order_by.push(SortKey { expr: self.window_key(&item.expr, &name, Clause::WindowOrder)?, descending: item.desc });
-        }
+        let (partition_by, order_by) = self.window_keys(&spec, &name)?;
         let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name, &order_by)).transpose()?;
+        frame.as_ref().map_or(Ok(()), |frame| check_whole(frame, &name))?;
         let slot = self.new_slot();
         let function = name_of(&call.func).to_uppercase();
         Ok((WindowFunction { name: function, window: name, args, partition_by, order_by, frame, ty, slot }, nullable))
+    }
+
+    /// Binds the named windows that no function uses: as in MySQL they must be right, too. Error 3591 for two of one name.
+    pub(super) fn unused_windows(&mut self) -> Result<()> {
+        let windows = self.frame().named_windows.clone();
+        let used = std::mem::take(&mut self.frame().used_windows);
+        let is_used = |name: &str| used.iter().any(|used| used.eq_ignore_ascii_case(name));
+        let mut keys_of = Vec::new();
+        for (name, spec) in windows.iter().filter(|(name, _)| !is_used(name)) {
+            keys_of.push((name, spec, self.window_keys(spec, name)?));
+        }
+        for (n, (name, _)) in windows.iter().enumerate() {
+            if let Some((first, _)) = windows[..n].iter().find(|(before, _)| before.eq_ignore_ascii_case(name)) {
+                return Err(Error::new(&errno::ER_WINDOW_DUPLICATE_NAME, &[first]));
+            }
+        }
+        for (name, spec, (partition_by, order_by)) in keys_of {
+            let merged = self.merged_spec(spec, name, 0)?;
+            if let Some(frame) = &merged.frame {
+                let inherited = if spec.order_by.is_empty() { self.window_keys(&merged, name)?.1 } else { Vec::new() };
+                let early = self.early.len();
+                self.window_frame(frame, name, if inherited.is_empty() { &order_by } else { &inherited })?;
+                // The values of its bounds are never asked for.
+                self.early.truncate(early);
+            }
+            let keys = partition_by.into_iter().chain(order_by.into_iter().map(|key| key.expr)).collect();
+            self.frame().unused_windows.push((name.clone(), keys));
+        }
+        Ok(())
+    }
+
+    fn window_keys(&mut self, spec: &ast::WindowSpec, name: &str) -> Result<(Vec<Expr>, Vec<SortKey>)> {
+        let around = self.frame().window_keys_of.replace(name.to_string());
+        let keys = self.partition_and_order(spec, name);
+        self.frame().window_keys_of = around;
+        keys
+    }
+
+    fn partition_and_order(&mut self, spec: &ast::WindowSpec, name: &str) -> Result<(Vec<Expr>, Vec<SortKey>)> {
+        let partition_by =
+            spec.partition_by.iter().map(|e| self.window_key(e, name, Clause::Window)).collect::<Result<Vec<_>>>()?;
+        let mut order_by = Vec::with_capacity(spec.order_by.len());
+        for item in &spec.order_by {
+            order_by.push(SortKey { expr: self.window_key(&item.expr, name, Clause::WindowOrder)?, descending: item.desc });
+        }
+        Ok((partition_by, order_by))
     }
 
     fn window_key(&mut self, expr: &ast::Expr, window: &str, clause: Clause) -> Result<Expr> {
@@ -120,14 +168,13 @@ impl Binder<'_> {
 
     fn named_window(&mut self, name: &str, depth: usize) -> Result<ast::WindowSpec> {
         let found = self.frame().named_windows.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, s)| s.clone());
-        match found {
-            Some(spec) => self.merged_spec(&spec, depth),
-            None => Err(Error::new(&errno::ER_WINDOW_NO_SUCH_WINDOW, &[&name])),
-        }
+        let Some(spec) = found else { return Err(Error::new(&errno::ER_WINDOW_NO_SUCH_WINDOW, &[&name])) };
+        self.frame().used_windows.push(name.to_string());
+        self.merged_spec(&spec, name, depth)
     }
 
-    /// The window with what it takes from the one it extends.
-    fn merged_spec(&mut self, spec: &ast::WindowSpec, depth: usize) -> Result<ast::WindowSpec> {
+    /// The window of that name with what it takes from the one it extends.
+    fn merged_spec(&mut self, spec: &ast::WindowSpec, name: &str, depth: usize) -> Result<ast::WindowSpec> {
         let Some(base_name) = &spec.base else { return Ok(spec.clone()) };
         if depth > self.frame().named_windows.len() {
             return Err(Error::new(&errno::ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH, &[]));
@@ -140,77 +187,10 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_WINDOW_NO_INHERIT_FRAME, &[base_name]));
         }
         if !base.order_by.is_empty() && !spec.order_by.is_empty() {
-            return Err(Error::new(&errno::ER_WINDOW_NO_REDEFINE_ORDER_BY, &[&"<unnamed window>", base_name]));
+            return Err(Error::new(&errno::ER_WINDOW_NO_REDEFINE_ORDER_BY, &[&name, base_name]));
         }
         let order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() };
         Ok(ast::WindowSpec { base: None, partition_by: base.partition_by, order_by, frame: spec.frame.clone() })
-    }
-
-    fn window_frame(&mut self, frame: &ast::WindowFrame, name: &str, order_by: &[SortKey]) -> Result<WindowFrame> {
-        if frame.exclude.is_some() {
-            return Err(Error::unsupported("EXCLUDE"));
-        }
-        let rows = match frame.unit {
-            ast::FrameUnit::Rows => true,
-            ast::FrameUnit::Range => false,
-            ast::FrameUnit::Groups => return Err(Error::unsupported("GROUPS")),
-        };
-        let start = self.frame_bound(&frame.start, order_by, name)?;
-        let end = match &frame.end {
-            Some(end) => self.frame_bound(end, order_by, name)?,
-            None => FrameBound::CurrentRow,
-        };
-        if matches!(start, FrameBound::UnboundedFollowing) {
-            return Err(Error::new(&errno::ER_WINDOW_FRAME_START_ILLEGAL, &[&name]));
-        }
-        if matches!(end, FrameBound::UnboundedPreceding) {
-            return Err(Error::new(&errno::ER_WINDOW_FRAME_END_ILLEGAL, &[&name]));
-        }
-        let backwards = matches!(
-            (&start, &end),
-            (FrameBound::Following(_), FrameBound::Preceding(_) | FrameBound::CurrentRow)
-                | (FrameBound::CurrentRow, FrameBound::Preceding(_))
-        );
-        if backwards {
-            return Err(Error::new(&errno::ER_WINDOW_FRAME_ILLEGAL, &[&name]));
-        }
-        Ok(WindowFrame { rows, start, end })
-    }
-
-    fn frame_bound(&mut self, bound: &ast::FrameBound, order_by: &[SortKey], name: &str) -> Result<FrameBound> {
-        Ok(match bound {
-            ast::FrameBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
-            ast::FrameBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
-            ast::FrameBound::CurrentRow => FrameBound::CurrentRow,
-            ast::FrameBound::Preceding(e) => FrameBound::Preceding(self.scalar(e)?),
-            ast::FrameBound::Following(e) => FrameBound::Following(self.scalar(e)?),
-            ast::FrameBound::PrecedingInterval(by, unit) => {
-                FrameBound::Preceding(self.interval_bound(by, *unit, order_by, name, true)?)
-            }
-            ast::FrameBound::FollowingInterval(by, unit) => {
-                FrameBound::Following(self.interval_bound(by, *unit, order_by, name, false)?)
-            }
-        })
-    }
-
-    /// The date or time that lies an interval before (in descending order: after) the row's own.
-    fn interval_bound(
-        &mut self,
-        by: &ast::Expr,
-        unit: ast::IntervalUnit,
-        order_by: &[SortKey],
-        name: &str,
-        preceding: bool,
-    ) -> Result<Expr> {
-        let [key] = order_by else { return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_ORDER_TYPE, &[&name])) };
-        if !key.expr.ty.is_temporal() {
-            return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_NUMERIC_TYPE, &[&name]));
-        }
-        let args = vec![key.expr.clone(), self.scalar(by)?, Self::unit(unit)];
-        let bound = self.call(if preceding != key.descending { "DATE_SUB" } else { "DATE_ADD" }, args)?;
-        // With days in the interval a time becomes a moment of today, but it is compared with times.
-        let is_of_today = key.expr.ty.kind == TypeKind::Time && bound.ty.kind != TypeKind::Time;
-        if is_of_today { typing::call(&TIME_FROM_TODAY, vec![bound]) } else { Ok(bound) }
     }
 }
 

@@ -6,7 +6,7 @@
 use vaquita_types::temporal::{DateFlags, Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{def, each_read};
+use super::args::{def, each_read, volatile};
 use super::date::{fsp_as, fsp_of_expr, temporal, unit_of};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{Env, EvalCx, Level};
@@ -27,7 +27,25 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SUBTIME", 2, 2, resolve_add_time, |c, cx| add_time(c, cx, true)),
     def("TIMEDIFF", 2, 2, resolve_time_diff, time_diff),
     def("TIMESTAMP", 1, 2, resolve_timestamp, timestamp),
+    volatile("FRAME INTERVAL", 3, 3, resolve_frame_interval, frame_interval),
 ];
+
+fn resolve_frame_interval(args: &mut Vec<Expr>) -> Result<FuncType> {
+    resolve_add(args, 2, 0, 1)?;
+    FuncType::number(ColumnType::null(), true)
+}
+
+/// `FRAME INTERVAL(amount, unit, window)`: error 3586 for a bound of a window's frame that is NULL or negative.
+fn frame_interval(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    match interval(call, 0, unit_of(call.args, 1)?, cx)? {
+        Some(Some(amount)) if !amount.is_negative() => Ok(Value::Null),
+        Some(None) => Ok(Value::Null),
+        _ => {
+            let window = call.text(2, cx)?.map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default();
+            Err(Error::new(&errno::ER_WINDOW_FRAME_ILLEGAL, &[&window]))
+        }
+    }
+}
 
 fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
     args.push(Expr::literal(Value::from("DAY"), ColumnType::varchar(3, crate::typing::NUMBER_COLLATION)));

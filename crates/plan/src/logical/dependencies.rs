@@ -2,7 +2,8 @@
 //!
 //! `Closure` begins with what is known to have one value and adds what follows from it, until nothing is new:
 //!
-//! - all columns of a table whose PRIMARY or UNIQUE NOT NULL key is known;
+//! - all columns of a table whose PRIMARY or UNIQUE key is known, if its columns are NOT NULL or a condition keeps them from NULL;
+//! - a generated column whose base columns are known;
 //! - a side of an equality that holds for all rows, if the other side is known and equal values are one value; for the table that an outer
 //!   join adds, if what decides about the join is known;
 //! - columns of a derived table, by a closure of its own query: `(SELECT id, a + b AS c FROM t)` gives c for id, a query with GROUP BY
@@ -15,7 +16,8 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::stack;
 
 use super::merge::as_optional;
-use super::relation::{ColumnValue, Relation, Source};
+use super::not_null::{columns_not_null, is_null_with};
+use super::relation::{ColumnValue, Relation, RelationColumn, Source};
 use super::{Logical, Query, Read};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
 use crate::func;
@@ -31,7 +33,13 @@ pub(crate) struct Closure<'q> {
     groups: Vec<(Vec<Slot>, Vec<Slot>)>,
     /// MySQL takes the result of a window function for determined where its arguments are.
     windows: Vec<&'q WindowFunction>,
+    /// Output columns that a clause names inside of an expression.
+    named: &'q [Expr],
+    /// Nothing follows from what is added.
+    alone: bool,
     slots: BTreeSet<Slot>,
+    /// Columns that conditions keep from NULL, but for the rows that an outer join did not find.
+    not_null: BTreeSet<Slot>,
     exprs: Exprs<'q>,
     /// Of derived tables, by the position of their relation. What is known of them only grows.
     inside: HashMap<usize, Closure<'q>>,
@@ -98,10 +106,16 @@ impl<'q> Closure<'q> {
     ) -> Closure<'q> {
         let equalities = equalities(filter);
         let mut closure = Closure { relations, equalities, ..Closure::default() };
+        closure.keep_from_null(filter, &|_| true);
         if let Some(tree) = tree {
             closure.add_joins(tree, owners);
         }
         closure
+    }
+
+    /// Of what is added alone, without what follows.
+    pub fn of_added(relations: &'q [Relation]) -> Closure<'q> {
+        Closure { relations, alone: true, ..Closure::default() }
     }
 
     /// Of a derived table's query; none where nothing is known of its rows.
@@ -139,6 +153,7 @@ impl<'q> Closure<'q> {
     fn add_joins(&mut self, tree: &'q Logical, owners: &[Option<usize>]) {
         let mut conditions = Vec::new();
         tree.inner_conditions(&mut conditions);
+        self.keep_from_null(conditions.iter().copied(), &|_| true);
         self.equalities.extend(equalities(conditions));
         let mut joins = Vec::new();
         tree.outer_joins(&mut joins);
@@ -153,12 +168,29 @@ impl<'q> Closure<'q> {
                     if !visit::slots(a).is_empty() && !visit::slots(b).is_empty())
             };
             let optional: BTreeSet<Slot> = (0..owners.len()).filter(is_added).collect();
+            self.keep_from_null(conditions.iter().chain(inside.iter().copied()), &|slot| optional.contains(&slot));
             let read = conditions.iter().flat_map(visit::slots).filter(|slot| !optional.contains(slot)).collect();
             self.outer_joins.push(OuterJoin {
                 optional,
                 conditions: equalities(conditions),
                 read,
                 inside: equalities(inside.into_iter().filter(between)),
+            });
+        }
+    }
+
+    /// `named`: output columns that a clause names inside of an expression.
+    pub fn naming(self, named: &'q [Expr]) -> Closure<'q> {
+        Closure { named, ..self }
+    }
+
+    fn keep_from_null<'c>(&mut self, conditions: impl IntoIterator<Item = &'c Expr>, wanted: &dyn Fn(Slot) -> bool) {
+        let not_null = &mut self.not_null;
+        for condition in conditions {
+            columns_not_null(condition, &mut |slot| {
+                if wanted(slot) {
+                    not_null.insert(slot);
+                }
             });
         }
     }
@@ -174,11 +206,25 @@ impl<'q> Closure<'q> {
 
     /// A column in `expr` that may have several values.
     pub fn undetermined(&self, expr: &Expr) -> Option<Slot> {
+        self.undetermined_at(expr, true)
+    }
+
+    /// As `undetermined`, of an operand. MySQL knows an expression by itself, but not inside of another: by the key `a + 1` there is
+    /// `a + 1`, but no `ABS(a + 1)`.
+    pub fn undetermined_inside(&self, expr: &Expr) -> Option<Slot> {
+        self.undetermined_at(expr, false)
+    }
+
+    fn undetermined_at(&self, expr: &Expr, whole: bool) -> Option<Slot> {
         if let ExprKind::Slot(slot) = expr.kind {
             return (!self.slots.contains(&slot)).then_some(slot);
         }
-        if self.exprs.contains(expr) {
+        if self.exprs.contains(expr) && (whole || self.is_column(expr)) {
             return None;
+        }
+        // A column of a merged table or view is known by itself, if nothing follows from others.
+        if self.alone && !expr.is_leaf() && self.is_merged_column(expr) {
+            return visit::slots(expr).into_iter().next();
         }
         if let ExprKind::Call(def, _) = &expr.kind
             && func::lookup("ANY_VALUE").is_some_and(|any| std::ptr::eq(*def, any))
@@ -194,7 +240,7 @@ impl<'q> Closure<'q> {
         let mut found = None;
         visit::children(expr, &mut |child| {
             if found.is_none() {
-                found = self.undetermined(child);
+                found = self.undetermined_inside(child);
             }
         });
         if found.is_none()
@@ -210,7 +256,7 @@ impl<'q> Closure<'q> {
     /// As `undetermined`, of what is read outside of subqueries.
     pub fn undetermined_outside(&self, expr: &Expr) -> Option<Slot> {
         if !visit::has_subquery(expr) {
-            return self.undetermined(expr);
+            return self.undetermined_inside(expr);
         }
         let mut found = None;
         visit::children(expr, &mut |child| {
@@ -221,13 +267,36 @@ impl<'q> Closure<'q> {
         found
     }
 
+    /// A column of a merged table or view, or an output column that is named.
+    fn is_column(&self, expr: &Expr) -> bool {
+        self.named.iter().any(|named| visit::same(named, expr)) || self.is_merged_column(expr)
+    }
+
+    fn is_merged_column(&self, expr: &Expr) -> bool {
+        let is_it = |column: &RelationColumn| matches!(&column.value, ColumnValue::Expr(value) if visit::same(value, expr));
+        self.merged().flat_map(|relation| &relation.columns).any(is_it)
+    }
+
+    fn merged(&self) -> impl Iterator<Item = &'q Relation> {
+        self.relations.iter().filter(|relation| matches!(relation.source, Source::Merged))
+    }
+
     /// A column of a merged table or view that has one value reads the slot: what a subquery reads of it is taken for that column, as MySQL does.
     fn is_within_known(&self, slot: Slot) -> bool {
-        let merged = self.relations.iter().filter(|relation| matches!(relation.source, Source::Merged));
-        merged.flat_map(|relation| &relation.columns).any(|column| match &column.value {
+        self.merged().flat_map(|relation| &relation.columns).any(|column| match &column.value {
             ColumnValue::Expr(expr) => visit::slots(expr).contains(&slot) && self.undetermined(expr).is_none(),
             _ => false,
         })
+    }
+
+    /// What an equality may tell of: a column.
+    fn may_be_told(&self, expr: &Expr) -> bool {
+        matches!(expr.kind, ExprKind::Slot(_)) || self.is_column(expr)
+    }
+
+    /// What may tell of a column that is equal: another column, or what reads none.
+    fn may_tell(&self, expr: &Expr) -> bool {
+        visit::slots(expr).is_empty() || self.may_be_told(expr)
     }
 
     fn is_determined(&self, expr: &Expr) -> bool {
@@ -243,6 +312,9 @@ impl<'q> Closure<'q> {
     }
 
     fn close(&mut self) {
+        if self.alone {
+            return;
+        }
         while self.equals() | self.joins() | self.groups() | self.tables() {}
     }
 
@@ -263,7 +335,9 @@ impl<'q> Closure<'q> {
         }
         let done = match equality.sides {
             Sides::Exprs(a, b) => {
-                let known = [(a, b), (b, a)].into_iter().find(|(x, y)| wanted(x) && self.is_determined(y));
+                let told =
+                    |(x, y): &(&Expr, &Expr)| wanted(x) && self.is_determined(y) && self.may_be_told(x) && self.may_tell(y);
+                let known = [(a, b), (b, a)].into_iter().find(told);
                 known.map(|(x, _)| self.know(x)).is_some()
             }
             Sides::Key(slot, key) if self.slots.contains(&slot) => {
@@ -323,6 +397,12 @@ impl<'q> Closure<'q> {
                         new |= self.slots.insert(slot);
                     }
                 }
+                Source::Base(_) => {
+                    for (column, _) in &relation.generated {
+                        let slot = relation.slot(*column).filter(|_| self.is_generated_of_known(relation, *column));
+                        new |= slot.is_some_and(|slot| self.slots.insert(slot));
+                    }
+                }
                 Source::Derived { query, lateral: false, .. } => {
                     new |= query.bound().is_some_and(|query| self.derived(at, relation, query));
                 }
@@ -332,15 +412,26 @@ impl<'q> Closure<'q> {
         new
     }
 
+    /// All that the column is generated of is known. Where an outer join found no row it is NULL, and so must be what it is generated of.
+    fn is_generated_of_known(&self, relation: &Relation, column: usize) -> bool {
+        let Some((_, expr)) = relation.generated.iter().find(|(generated, _)| *generated == column) else { return false };
+        let is_known = |base: Slot| {
+            relation.slot(base).is_some_and(|slot| self.slots.contains(&slot)) || self.is_generated_of_known(relation, base)
+        };
+        (!relation.optional || is_null_with(expr, &|_| true)) && visit::slots(expr).into_iter().all(is_known)
+    }
+
     fn has_key(&self, relation: &Relation, table: &TableDef) -> bool {
         table.indexes.iter().any(|index| {
             index.is_unique()
                 && !index.parts.is_empty()
                 && index.parts.iter().all(|part| {
                     table.position_of(part.column).is_some_and(|column| {
-                        !table.columns[column].nullable
-                            && part.prefix.is_none()
-                            && relation.slot(column).is_some_and(|slot| self.slots.contains(&slot))
+                        let nullable = table.columns[column].nullable;
+                        part.prefix.is_none()
+                            && relation
+                                .slot(column)
+                                .is_some_and(|slot| self.slots.contains(&slot) && (!nullable || self.not_null.contains(&slot)))
                     })
                 })
         })

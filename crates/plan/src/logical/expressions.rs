@@ -39,6 +39,7 @@ impl Logical {
                 for window in windows {
                     window.args.iter_mut().chain(&mut window.partition_by).try_for_each(&mut *f)?;
                     window.order_by.iter_mut().try_for_each(|key| f(&mut key.expr))?;
+                    window.bounds_mut().try_for_each(&mut *f)?;
                 }
             }
             Logical::Sort { keys, .. } => keys.iter_mut().try_for_each(|key| f(&mut key.expr))?,

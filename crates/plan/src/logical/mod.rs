@@ -20,11 +20,13 @@ pub(crate) mod dependencies;
 mod expressions;
 pub(crate) mod hints;
 pub(crate) mod merge;
+mod not_null;
 mod relation;
 pub(crate) mod text;
 
 pub(crate) use expressions::outside_reads;
 pub(crate) use hints::BlockHints;
+pub(crate) use not_null::is_null_with;
 pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, UsedView, bit, same_name, set_of};
 
 use std::sync::Arc;

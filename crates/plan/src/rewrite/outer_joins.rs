@@ -6,8 +6,7 @@
 use vaquita_types::Result;
 
 use crate::expr::{CompareOp, Expr, ExprKind};
-use crate::logical::merge::as_optional;
-use crate::logical::{Logical, LogicalBlock, Set, Tables, bit};
+use crate::logical::{Logical, LogicalBlock, Set, Tables, bit, is_null_with};
 use crate::node::JoinKind;
 
 pub fn to_inner(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
@@ -72,32 +71,18 @@ fn rejects_missing(tables: &Tables<'_>, right: &Logical, pool: &[&Expr]) -> bool
 
 /// With the columns of `set` NULL the condition is false or NULL.
 fn never_true(tables: &Tables<'_>, condition: &Expr, set: Set) -> bool {
+    let is_strict = |expr: &Expr| is_null_with(expr, &|slot| tables.owner(slot).is_some_and(|r| bit(r) & set != 0));
     match &condition.kind {
         ExprKind::And(parts) => parts.iter().any(|p| never_true(tables, p, set)),
         ExprKind::Or(parts) => parts.iter().all(|p| never_true(tables, p, set)),
-        ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => is_strict(tables, a, set) || is_strict(tables, b, set),
-        ExprKind::InList(value, ..) => is_strict(tables, value, set),
+        ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => is_strict(a) || is_strict(b),
+        ExprKind::InList(value, ..) => is_strict(value),
         ExprKind::Not(inner) => match &inner.kind {
-            ExprKind::IsNull(e) => is_strict(tables, e, set),
-            ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => {
-                is_strict(tables, a, set) || is_strict(tables, b, set)
-            }
-            ExprKind::InList(value, ..) => is_strict(tables, value, set),
-            _ => is_strict(tables, inner, set),
+            ExprKind::IsNull(e) => is_strict(e),
+            ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => is_strict(a) || is_strict(b),
+            ExprKind::InList(value, ..) => is_strict(value),
+            _ => is_strict(inner),
         },
-        _ => is_strict(tables, condition, set),
-    }
-}
-
-/// NULL if the columns of `set` are.
-fn is_strict(tables: &Tables<'_>, expr: &Expr, set: Set) -> bool {
-    match &expr.kind {
-        ExprKind::Slot(slot) => tables.owner(*slot).is_some_and(|r| bit(r) & set != 0),
-        ExprKind::Cast(e) => is_strict(tables, e, set),
-        ExprKind::Call(def, args) if matches!(def.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "NEG" | "LIKE" | "REGEXP") => {
-            args.iter().any(|a| is_strict(tables, a, set))
-        }
-        ExprKind::Case { .. } => as_optional(expr).is_some_and(|(_, told)| is_strict(tables, told, set)),
-        _ => false,
+        _ => is_strict(condition),
     }
 }

@@ -445,6 +445,23 @@ pub struct WindowFunction {
     pub slot: Slot,
 }
 
+impl WindowFunction {
+    /// The expressions of the frame's bounds.
+    pub fn bounds(&self) -> impl Iterator<Item = &Expr> {
+        self.frame.iter().flat_map(|frame| [&frame.start, &frame.end]).filter_map(|bound| match bound {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        })
+    }
+
+    pub fn bounds_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.frame.iter_mut().flat_map(|frame| [&mut frame.start, &mut frame.end]).filter_map(|bound| match bound {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct WindowFrame {
     pub rows: bool,

@@ -264,6 +264,7 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
         Node::Window { windows, .. } => windows.iter().for_each(|w: &WindowFunction| {
             w.args.iter().chain(&w.partition_by).for_each(&mut *f);
             key_exprs(&w.order_by, f);
+            w.bounds().for_each(&mut *f);
         }),
     }
 }

@@ -51,6 +51,12 @@ impl Catalog {
                     }
                     ast::ColumnAttribute::AutoIncrement => def.auto_increment = true,
                     ast::ColumnAttribute::Invisible => def.invisible = true,
+                    ast::ColumnAttribute::Generated { expr, stored } => {
+                        let style = ast::printer::Style { charset: None, cast_charset: None, unqualified: true };
+                        let expr = ast::printer::print_expr(expr, style);
+                        let (stored, in_row) = (*stored, *stored);
+                        def.generated = Some(Generated { expr, stored, in_row, hidden: false, elements: None });
+                    }
                     _ => {}
                 }
             }
@@ -104,6 +110,11 @@ fn column_def(id: ColumnId, column: &ast::ColumnDef) -> ColumnDef {
         T::Double => TypeKind::Double,
         T::Date => TypeKind::Date,
         T::DateTime => TypeKind::DateTime,
+        T::Time => TypeKind::Time,
+        T::Year => TypeKind::Year,
+        T::Bit => TypeKind::Bit,
+        T::Json => TypeKind::Json,
+        T::Float => TypeKind::Float,
         T::Char => TypeKind::Char,
         T::VarChar => TypeKind::VarChar,
         T::VarBinary => TypeKind::VarBinary,

@@ -117,6 +117,10 @@ impl Interval {
         Interval::from_fields(&[n.checked_abs()? as u64], unit, n < 0)
     }
 
+    pub fn is_negative(self) -> bool {
+        self.months < 0 || self.days < 0 || self.micros < 0
+    }
+
     /// An amount with a fraction: seconds keep six digits, other units round.
     pub fn from_decimal(d: &Decimal, unit: IntervalUnit) -> Option<Interval> {
         if unit != IntervalUnit::Second {
