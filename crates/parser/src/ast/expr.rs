@@ -504,7 +504,7 @@ pub enum MatchMode {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonValue {
     pub doc: Expr,
-    pub path: Vec<u8>,
+    pub path: StringLiteral,
     pub returning: Option<CastType>,
     pub on_empty: Option<JsonOn>,
     pub on_error: Option<JsonOn>,

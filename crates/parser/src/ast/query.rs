@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::expr::{Expr, JsonOn, WindowSpec};
+use super::expr::{Expr, JsonOn, StringLiteral, WindowSpec};
 use super::hint::Hint;
 use super::{DataType, Name};
 
@@ -246,7 +246,7 @@ pub enum IndexHintScope {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonTable {
     pub doc: Expr,
-    pub path: Vec<u8>,
+    pub path: StringLiteral,
     pub columns: Vec<JsonTableColumn>,
     pub alias: Option<String>,
 }
@@ -259,12 +259,12 @@ pub enum JsonTableColumn {
         ty: DataType,
         collation: Option<String>,
         exists: bool,
-        path: Vec<u8>,
+        path: StringLiteral,
         on_empty: Option<JsonOn>,
         on_error: Option<JsonOn>,
     },
     Nested {
-        path: Vec<u8>,
+        path: StringLiteral,
         columns: Vec<JsonTableColumn>,
     },
 }

@@ -558,7 +558,7 @@ impl Parser<'_> {
         self.bump();
         let doc = self.expr()?;
         self.expect_op(Op::Comma)?;
-        let path = self.string()?;
+        let path = self.text_literal()?;
         let returning = if self.eat(Kw::RETURNING) { Some(self.cast_type()?) } else { None };
         let (on_empty, on_error) = self.json_on(false)?;
         self.expect_op(Op::RParen)?;
@@ -574,7 +574,7 @@ impl Parser<'_> {
                 Some(_) => JsonOn::Null,
                 None => {
                     self.bump();
-                    JsonOn::Default(Box::new(self.nested(Self::simple_expr)?))
+                    JsonOn::Default(Box::new(self.signed_literal()?))
                 }
             };
             self.expect(Kw::ON)?;

@@ -1,7 +1,7 @@
 //! Literals: strings with their escapes, numbers, hex and bit strings.
 
 use super::{Parser, Result};
-use crate::ast::{Literal, StringLiteral};
+use crate::ast::{Expr, Literal, StringLiteral, UnaryOp};
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
@@ -195,6 +195,42 @@ impl Parser<'_> {
         };
         self.bump();
         Ok(Some(literal))
+    }
+
+    /// A text, with its introducer if it has one.
+    pub(super) fn text_literal(&mut self) -> Result<StringLiteral> {
+        let is_text = match self.kind() {
+            Tok::Str | Tok::NatStr => true,
+            Tok::Charset => self.peek() == Tok::Str,
+            _ => false,
+        };
+        match if is_text { self.opt_literal()? } else { None } {
+            Some(Literal::String(text)) => Ok(text),
+            _ => self.fail(),
+        }
+    }
+
+    /// A literal other than NULL, or a number with its sign.
+    pub(super) fn signed_literal(&mut self) -> Result<Expr> {
+        let sign = match self.kind() {
+            Tok::Op(Op::Minus) => Some(UnaryOp::Neg),
+            Tok::Op(Op::Plus) => Some(UnaryOp::Plus),
+            _ => None,
+        };
+        if sign.is_some() {
+            self.bump();
+        }
+        let refused = match sign {
+            Some(_) => !matches!(self.kind(), Tok::Int | Tok::Decimal | Tok::Float),
+            None => self.is(Kw::NULL),
+        };
+        match if refused { None } else { self.opt_literal()? } {
+            Some(literal) => Ok(match sign {
+                Some(op) => Expr::Unary { op, expr: Box::new(Expr::Literal(literal)) },
+                None => Expr::Literal(literal),
+            }),
+            None => self.fail(),
+        }
     }
 
     /// Adjacent string literals are one.

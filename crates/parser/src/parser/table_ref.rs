@@ -214,7 +214,7 @@ impl Parser<'_> {
         self.expect_op(Op::LParen)?;
         let doc = self.expr()?;
         self.expect_op(Op::Comma)?;
-        let path = self.string()?;
+        let path = self.text_literal()?;
         let columns = self.json_columns()?;
         self.expect_op(Op::RParen)?;
         let alias = self.opt_alias()?;
@@ -234,7 +234,7 @@ impl Parser<'_> {
         if self.is(Kw::NESTED) && self.peek() == Tok::Kw(Kw::PATH) {
             self.bump();
             self.bump();
-            let path = self.string()?;
+            let path = self.text_literal()?;
             return Ok(JsonTableColumn::Nested { path, columns: self.json_columns()? });
         }
         let name = self.ident()?;
@@ -246,7 +246,7 @@ impl Parser<'_> {
         let collation = if self.eat(Kw::COLLATE) { Some(self.collation_name()?) } else { None };
         let exists = self.eat(Kw::EXISTS);
         self.expect(Kw::PATH)?;
-        let path = self.string()?;
+        let path = self.text_literal()?;
         let (on_empty, on_error) = if exists { (None, None) } else { self.json_on(true)? };
         Ok(JsonTableColumn::Path { name, ty, collation, exists, path, on_empty, on_error })
     }

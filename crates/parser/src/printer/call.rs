@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use vaquita_types::charset::Charset;
+
 use super::Printer;
 use crate::ast::*;
 
@@ -24,6 +26,10 @@ fn printed_name(name: &str) -> &str {
         "st_numinteriorring" => "st_numinteriorrings",
         name => name,
     }
+}
+
+fn bytes_per_char(charset: &str) -> u64 {
+    Charset::by_name(charset).map_or(1, |charset| u64::from(charset.mbmaxlen))
 }
 
 impl Printer<'_> {
@@ -191,7 +197,7 @@ impl Printer<'_> {
         self.put("(");
         self.list(args);
         // Arguments that MySQL adds.
-        if call.db.is_none() && !is_stored && matches!((call.name.as_str(), args.len()), ("round" | "week", 1)) {
+        if call.db.is_none() && !is_stored && matches!((call.name.as_str(), args.len()), ("round" | "week" | "yearweek", 1)) {
             self.put(",0");
         }
         self.put(")");
@@ -279,28 +285,35 @@ impl Printer<'_> {
         self.put("json_value(");
         self.expr(&call.doc);
         self.put(", ");
-        self.string(&call.path, self.style.charset);
+        self.text(&call.path);
         self.put(" returning ");
         match &call.returning {
-            Some(CastType::Char { length, charset: None, .. }) => {
-                let _ = write!(self.out, "char({})", length.unwrap_or(512));
-            }
-            Some(ty) => self.cast_type(ty),
+            Some(ty) => self.returned_type(ty),
             None => self.put("char(512)"),
         }
-        for (on, when) in [(&call.on_empty, "empty"), (&call.on_error, "error")] {
-            match on {
-                None => continue,
-                Some(JsonOn::Error) => self.put(" error"),
-                Some(JsonOn::Null) => self.put(" null"),
-                Some(JsonOn::Default(value)) => {
-                    self.put(" default ");
-                    self.expr(value);
-                }
-            }
-            let _ = write!(self.out, " on {when}");
-        }
+        self.json_on(call.on_empty.as_ref(), " on empty");
+        self.json_on(call.on_error.as_ref(), " on error");
         self.put(")");
+    }
+
+    /// The type of JSON_VALUE, whose texts have a length and show the charset that they were given.
+    fn returned_type(&mut self, ty: &CastType) {
+        match ty {
+            CastType::Char { length, charset, .. } => {
+                let bytes_max = charset.as_deref().map_or(4, bytes_per_char);
+                let length = length.unwrap_or(u64::from(u32::MAX) / bytes_max);
+                let _ = match charset.as_deref() {
+                    Some("binary") => write!(self.out, "binary({length})"),
+                    Some(charset) => write!(self.out, "char({length}) character set {charset}"),
+                    None => write!(self.out, "char({length})"),
+                };
+            }
+            CastType::Binary(length) => {
+                let _ = write!(self.out, "binary({})", length.unwrap_or(u64::from(u32::MAX)));
+            }
+            CastType::Float(_) => self.put("float"),
+            _ => self.element_type(ty),
+        }
     }
 
     fn aggregate(&mut self, call: &AggregateCall) {

@@ -114,6 +114,7 @@ pub fn quote_string(bytes: &[u8]) -> String {
             '\'' => out.push_str("\\'"),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
+            '\u{1a}' => out.push_str("\\Z"),
             c => out.push(c),
         }
     }
@@ -332,10 +333,7 @@ impl Printer<'_> {
             }
             Literal::Decimal(text) => self.decimal(text),
             Literal::Float(text) => self.put(text),
-            Literal::String(s) => {
-                let charset = s.charset.as_deref().or(self.style.charset);
-                self.string(&s.bytes, charset);
-            }
+            Literal::String(s) => self.text(s),
             Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => {
                 if let Some(charset) = charset {
                     self.put("_");
@@ -368,6 +366,10 @@ impl Printer<'_> {
         self.put(word);
         let quoted = quote_string(text);
         self.put(&quoted);
+    }
+
+    fn text(&mut self, text: &StringLiteral) {
+        self.string(&text.bytes, text.charset.as_deref().or(self.style.charset));
     }
 
     fn string(&mut self, bytes: &[u8], charset: Option<&str>) {

@@ -470,7 +470,7 @@ impl Printer<'_> {
         self.put("json_table(");
         self.expr(&json.doc);
         self.put(", ");
-        self.string(&json.path, self.style.charset);
+        self.text(&json.path);
         self.put(" columns (");
         self.json_columns(&json.columns);
         self.put("))");
@@ -499,13 +499,13 @@ impl Printer<'_> {
                         self.put(collation);
                     }
                     self.put(if *exists { " exists path " } else { " path " });
-                    self.string(path, self.style.charset);
+                    self.text(path);
                     self.json_on(on_empty.as_ref(), " on empty");
                     self.json_on(on_error.as_ref(), " on error");
                 }
                 JsonTableColumn::Nested { path, columns } => {
                     self.put("nested path ");
-                    self.string(path, self.style.charset);
+                    self.text(path);
                     self.put(" columns (");
                     self.json_columns(columns);
                     self.put(")");
@@ -514,17 +514,28 @@ impl Printer<'_> {
         }
     }
 
-    fn json_on(&mut self, on: Option<&JsonOn>, when: &str) {
+    pub(super) fn json_on(&mut self, on: Option<&JsonOn>, when: &str) {
         match on {
             None => return,
             Some(JsonOn::Error) => self.put(" error"),
             Some(JsonOn::Null) => self.put(" null"),
             Some(JsonOn::Default(value)) => {
                 self.put(" default ");
-                self.expr(value);
+                self.signed_literal(value);
             }
         }
         self.put(when);
+    }
+
+    /// A number with its sign is a literal here, which stands without parentheses.
+    fn signed_literal(&mut self, value: &Expr) {
+        match value {
+            Expr::Unary { op: UnaryOp::Neg, expr } => {
+                self.put("-");
+                self.expr(expr);
+            }
+            _ => self.expr(value),
+        }
     }
 
     fn data_type(&mut self, ty: &DataType) {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use vaquita_parser::ast;
 use vaquita_types::json::{Json, JsonPath};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
 use super::from::FromPart;
 use super::scope::{Clause, Scope};
 use crate::data_type::column_type;
 use crate::eval::json::syntax_error;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::json_table::{JsonColumn, JsonColumnValue, JsonOn, JsonRows, JsonTable};
 use crate::logical::{BlockHints, Logical, LogicalBlock, Read};
 use crate::node::OutputColumn;
-use crate::visit;
+use crate::{text, visit};
 
 /// NESTED PATHs of one table function.
 const NESTED_MAX: usize = 16;
@@ -63,12 +63,12 @@ impl Binder<'_> {
 
     fn json_rows(
         &mut self,
-        path: &[u8],
+        path: &ast::StringLiteral,
         written: &[ast::JsonTableColumn],
         alias: &str,
         columns: &mut Columns,
     ) -> Result<JsonRows> {
-        let mut rows = JsonRows { path: json_path(path)?, columns: Vec::new(), nested: Vec::new() };
+        let mut rows = JsonRows { path: self.json_path(path)?, columns: Vec::new(), nested: Vec::new() };
         for column in written {
             let (name, ty, value) = match column {
                 ast::JsonTableColumn::Nested { path, columns: written } => {
@@ -82,13 +82,13 @@ impl Binder<'_> {
                 ast::JsonTableColumn::Ordinality(name) => (name, ColumnType::new(TypeKind::BigInt), JsonColumnValue::Ordinality),
                 ast::JsonTableColumn::Path { name, ty, collation, exists, path, on_empty, on_error } => {
                     let ty = column_type(name, ty, collation.as_deref(), self.cx.settings.connection_collation)?;
-                    let path = json_path(path)?;
+                    let path = self.json_path(path)?;
                     let value = match exists {
                         true => JsonColumnValue::Exists(path),
                         false => JsonColumnValue::At {
                             path,
-                            on_empty: json_on(on_empty.as_ref())?,
-                            on_error: json_on(on_error.as_ref())?,
+                            on_empty: self.json_on(on_empty.as_ref())?,
+                            on_error: self.json_on(on_error.as_ref())?,
                         },
                     };
                     (name, ty, value)
@@ -100,23 +100,32 @@ impl Binder<'_> {
         }
         Ok(rows)
     }
-}
 
-/// A default is the text of a JSON value.
-fn json_on(on: Option<&ast::JsonOn>) -> Result<JsonOn> {
-    Ok(match on {
-        None | Some(ast::JsonOn::Null) => JsonOn::Null,
-        Some(ast::JsonOn::Error) => JsonOn::Error,
-        Some(ast::JsonOn::Default(default)) => match &**default {
-            ast::Expr::Literal(ast::Literal::String(text)) => {
-                JsonOn::Default(Json::parse(&text.bytes).map_err(|e| syntax_error(e, 1, "JSON_TABLE"))?)
-            }
-            _ => return Err(Error::unsupported("non-string DEFAULT value for a column in a JSON_TABLE expression")),
-        },
-    })
-}
+    fn json_path(&self, path: &ast::StringLiteral) -> Result<JsonPath> {
+        let parsed = JsonPath::parse(&self.json_text(path)?);
+        parsed.map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))
+    }
 
-fn json_path(path: &[u8]) -> Result<JsonPath> {
-    let parsed = JsonPath::parse(&String::from_utf8_lossy(path));
-    parsed.map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))
+    /// A default is the text of a JSON value.
+    fn json_on(&self, on: Option<&ast::JsonOn>) -> Result<JsonOn> {
+        Ok(match on {
+            None | Some(ast::JsonOn::Null) => JsonOn::Null,
+            Some(ast::JsonOn::Error) => JsonOn::Error,
+            Some(ast::JsonOn::Default(default)) => match &**default {
+                ast::Expr::Literal(ast::Literal::String(text)) => {
+                    let json = Json::parse(self.json_text(text)?.as_bytes());
+                    JsonOn::Default(json.map_err(|e| syntax_error(e, 1, "JSON_TABLE"))?)
+                }
+                _ => return Err(Error::unsupported("non-string DEFAULT value for a column in a JSON_TABLE expression")),
+            },
+        })
+    }
+
+    fn json_text(&self, text: &ast::StringLiteral) -> Result<String> {
+        let literal = self.literal(&ast::Literal::String(text.clone()))?;
+        Ok(match &literal.kind {
+            ExprKind::Literal(Value::Bytes(bytes)) => text::to_utf8(bytes, literal.ty.collation),
+            _ => String::new(),
+        })
+    }
 }

@@ -7,6 +7,7 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::Binder;
 use super::expr::null;
+use crate::eval::coerce::{printable, text_of};
 use crate::eval::json::syntax_error;
 use crate::expr::{Expr, ExprKind};
 use crate::func::json_value::{ERROR_ON_EMPTY, ERROR_ON_ERROR, default_value};
@@ -18,10 +19,7 @@ const CHARS: u32 = 512;
 impl Binder<'_> {
     pub(super) fn json_value(&mut self, call: &ast::JsonValue) -> Result<Expr> {
         let doc = self.scalar(&call.doc)?;
-        let path = self.literal(&ast::Literal::String(ast::StringLiteral {
-            bytes: call.path.clone(),
-            charset: Some("utf8mb4".to_string()),
-        }))?;
+        let path = self.literal(&ast::Literal::String(call.path.clone()))?;
         let ty = returned(call.returning.as_ref())?;
         let on_empty = self.json_default(call.on_empty.as_ref(), &ty)?;
         let on_error = self.json_default(call.on_error.as_ref(), &ty)?;
@@ -49,7 +47,7 @@ impl Binder<'_> {
                     _ => Json::String(utf8.into()),
                 }
             }
-            _ => return Ok(none),
+            moment => Json::String(printable(&text_of(moment, &literal.ty)).into()),
         };
         Ok(Expr::literal(default_value(&json, ty, self.cx.settings.sql_mode)?, ty.clone()))
     }
