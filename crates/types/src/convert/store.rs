@@ -64,6 +64,8 @@ pub enum ProblemKind {
     Temporal { type_name: &'static str, value: String, out_of_range: bool },
     /// 1292 in strict mode, otherwise 1265, and only a note: a part of the value has no place.
     TemporalCut { type_name: &'static str, value: String },
+    /// 1292 without a column: "Truncated incorrect INTEGER value: 'abc'".
+    NoInteger { value: String },
     /// 3140.
     JsonSyntax { message: &'static str, position: usize },
     /// 3144; the name of the charset.
@@ -136,6 +138,7 @@ impl StoreProblem {
             }
             ProblemKind::Temporal { out_of_range: true, .. } => out_of_range(),
             ProblemKind::Temporal { .. } | ProblemKind::TemporalCut { .. } => truncated(),
+            ProblemKind::NoInteger { value } => Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"INTEGER", value]),
             ProblemKind::JsonSyntax { message, position } => {
                 Error::new(&errno::ER_INVALID_JSON_TEXT, &[message, position, &format!("{table}.{column}")])
             }

@@ -16,7 +16,7 @@ fn text_of(value: Value, from: &ColumnType) -> (Box<[u8]>, CollationId) {
     match value {
         Value::Bytes(bytes) => (bytes, from.collation),
         Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => (to_text(&value, from).into(), from.collation),
-        // A text column takes the number of a BIT, not its bytes.
+        // The number of a BIT, not its bytes.
         Value::UInt(bits) if from.kind == TypeKind::Bit => (bits.to_string().into_bytes().into(), CollationId::UTF8MB4_BIN),
         other => (to_text(&other, from).into(), CollationId::UTF8MB4_BIN),
     }
@@ -42,8 +42,13 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     if let (Value::Float(x), TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary) = (&value, to.kind) {
         return store_float(*x, to);
     }
-    let is_number = !matches!(value, Value::Bytes(_) | Value::Json(_));
-    let (bytes, source) = text_of(value, from);
+    // A TEXT takes the bytes of a BIT, other texts its number.
+    let is_bits = from.kind == TypeKind::Bit && matches!(value, Value::UInt(_)) && to.is_blob();
+    let is_number = !is_bits && !matches!(value, Value::Bytes(_) | Value::Json(_));
+    let (bytes, source) = match is_bits {
+        true => (to_text(&value, from).into(), CollationId::BINARY),
+        false => text_of(value, from),
+    };
     let is_text = to.collation != CollationId::BINARY;
     let target = charset(to.collation);
     let (bytes, incorrect) = if is_text && !(is_number && target.is_ascii_compatible() && bytes.is_ascii()) {
