@@ -19,10 +19,10 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 
 use super::checks::{last_generated_check, use_column_names};
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
-use super::indexes::{KeyLimit, add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
+use super::indexes::{KeyLimit, add_index, check_parts, replaced_prefix, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
 use super::{Ddl, check_identifier, engines, foreign_keys, full_text, generated, indexes, options, spatial};
-use vaquita_plan::data_type::{choose_collation, meant_collate};
+use vaquita_plan::data_type::{check_charset, choose_collation, meant_collate};
 
 pub(super) struct Edit<'a> {
     ddl: &'a Ddl<'a>,
@@ -34,6 +34,8 @@ pub(super) struct Edit<'a> {
     key_places: Vec<usize>,
     /// Columns declared NULL by this statement.
     null_given: Vec<ColumnId>,
+    /// Dropped columns in whose place in the indexes an added one of the same name comes.
+    replaced: Vec<(String, ColumnId)>,
     /// The number of the last constraint that was named after the table.
     generated_checks: u64,
     /// The AUTO_INCREMENT option.
@@ -45,8 +47,8 @@ impl<'a> Edit<'a> {
         let generated_checks = last_generated_check(old);
         let (new_indexes, null_given) = (Vec::new(), Vec::new());
         let (new_keys, key_places) = (Vec::new(), Vec::new());
-        let def = old.clone();
-        Edit { ddl, old, def, new_indexes, new_keys, key_places, null_given, generated_checks, auto_increment: None }
+        let (def, replaced, auto_increment) = (old.clone(), Vec::new(), None);
+        Edit { ddl, old, def, new_indexes, new_keys, key_places, null_given, replaced, generated_checks, auto_increment }
     }
 
     pub fn apply(&mut self, actions: &[AlterAction]) -> Result<()> {
@@ -58,15 +60,22 @@ impl<'a> Edit<'a> {
             }
         }
         for action in actions {
-            self.drop(action)?;
+            self.drop(action, actions)?;
         }
-        for action in actions {
-            if let AlterAction::Options(list) = action {
-                self.options(list)?;
-            }
+        // COLLATE and CHARACTER SET say one thing, also where a comma stands between them.
+        let options = actions.iter().filter_map(|action| if let AlterAction::Options(list) = action { Some(list) } else { None });
+        let options: Vec<ast::TableOption> = options.flatten().cloned().collect();
+        if !options.is_empty() {
+            self.options(&options)?;
         }
+        let conversion = self.conversion(actions)?;
+        // Added columns without a charset of their own have that of the table.
+        self.def.collation = conversion.unwrap_or(self.def.collation);
         for action in actions {
             self.change(action)?;
+        }
+        if let Some(to) = conversion {
+            self.convert_charset(to)?;
         }
         for action in actions {
             if let AlterAction::RenameIndex { new, .. } = action
@@ -78,9 +87,12 @@ impl<'a> Edit<'a> {
         self.finish()
     }
 
-    fn drop(&mut self, action: &AlterAction) -> Result<()> {
+    fn drop(&mut self, action: &AlterAction, all: &[AlterAction]) -> Result<()> {
         match action {
-            AlterAction::DropColumn(name) => self.drop_column(name),
+            AlterAction::DropColumn(name) => {
+                let adds = |action: &AlterAction| matches!(action, AlterAction::AddColumn { column, .. } if column.name.eq_ignore_ascii_case(name));
+                self.drop_column(name, all.iter().any(adds))
+            }
             AlterAction::DropIndex(name) => self.drop_index(name),
             AlterAction::DropPrimaryKey => self.drop_index("PRIMARY"),
             AlterAction::DropCheck(name) => match self.drop_check(name) {
@@ -103,7 +115,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    fn drop_column(&mut self, name: &str) -> Result<()> {
+    fn drop_column(&mut self, name: &str, replaced: bool) -> Result<()> {
         let Some(at) = self.def.column_position(name) else {
             return Err(Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]));
         };
@@ -112,9 +124,12 @@ impl<'a> Edit<'a> {
             self.ddl.check_dropped_column(self.old, &self.def, id, name)?;
         }
         self.def.columns.remove(at);
+        if replaced {
+            self.replaced.push((name.to_string(), id));
+        }
         for index in &mut self.def.indexes {
             if index.parts.iter().any(|p| p.column == id) {
-                index.parts.retain(|p| p.column != id);
+                index.parts.retain(|p| replaced || p.column != id);
                 index.id = IndexId(0);
             }
         }
@@ -185,8 +200,7 @@ impl<'a> Edit<'a> {
                 self.def.name = to.name.clone();
                 Ok(())
             }
-            AlterAction::ConvertCharset { charset, collate } => self.convert_charset(charset.as_deref(), collate.as_deref()),
-            AlterAction::AddCheck(check) => self.ddl.add_check(check, &mut self.def, &mut self.generated_checks),
+            AlterAction::AddCheck(check) => self.ddl.add_check(check, None, &mut self.def, &mut self.generated_checks),
             AlterAction::AlterCheck { name, enforced } | AlterAction::AlterConstraint { name, enforced } => {
                 let check = self.def.options.checks.iter_mut().find(|c| c.name.eq_ignore_ascii_case(name));
                 check.ok_or_else(|| Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name]))?.enforced = *enforced;
@@ -207,6 +221,7 @@ impl<'a> Edit<'a> {
             // Rows stand in the order of the clustered key, and keys are always enabled.
             AlterAction::OrderBy(_) | AlterAction::EnableKeys | AlterAction::DisableKeys | AlterAction::Force => Ok(()),
             AlterAction::Options(_)
+            | AlterAction::ConvertCharset { .. }
             | AlterAction::DropColumn(_)
             | AlterAction::DropIndex(_)
             | AlterAction::DropPrimaryKey
@@ -241,6 +256,13 @@ impl<'a> Edit<'a> {
         self.def.next_column_id = ColumnId(id.0.checked_add(1).ok_or_else(|| Error::new(&ER_TOO_MANY_FIELDS, &[]))?);
         let mut new = self.ddl.column(column, self.def.collation)?;
         new.def.id = id;
+        for (_, dropped) in self.replaced.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&column.name)) {
+            let Some(before) = self.old.columns.iter().find(|column| column.id == *dropped) else { continue };
+            for part in self.def.indexes.iter_mut().flat_map(|index| &mut index.parts).filter(|part| part.column == *dropped) {
+                part.prefix = replaced_prefix(&before.ty, part.prefix, &new.def.ty)?;
+                part.column = id;
+            }
+        }
         self.note_attributes(column, &new, id);
         let last = self.def.columns.len();
         self.insert(new.def, position, last)?;
@@ -278,7 +300,7 @@ impl<'a> Edit<'a> {
     fn add_checks(&mut self, column: &ast::ColumnDef) -> Result<()> {
         for attribute in &column.attributes {
             if let ColumnAttribute::Check(check) = attribute {
-                self.ddl.add_check(check, &mut self.def, &mut self.generated_checks)?;
+                self.ddl.add_check(check, Some(&column.name), &mut self.def, &mut self.generated_checks)?;
             }
         }
         Ok(())
@@ -348,7 +370,32 @@ impl<'a> Edit<'a> {
         Ok(())
     }
 
-    fn convert_charset(&mut self, charset: Option<&str>, collate: Option<&str>) -> Result<()> {
+    /// What CONVERT TO converts to; error 1302 if another clause names another charset.
+    fn conversion(&self, actions: &[AlterAction]) -> Result<Option<CollationId>> {
+        let (mut seen, mut found) = (None, None);
+        for action in actions {
+            match action {
+                AlterAction::Options(list) => {
+                    for option in list {
+                        let ast::TableOption::Charset(name) = option else { continue };
+                        check_charset(seen, None, name)?;
+                        seen = Some(name.as_str());
+                    }
+                }
+                AlterAction::ConvertCharset { charset, collate } => {
+                    if let Some(name) = charset.as_deref() {
+                        check_charset(seen, None, name)?;
+                        seen = Some(name);
+                    }
+                    found = Some(self.conversion_target(charset.as_deref(), collate.as_deref())?);
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn conversion_target(&self, charset: Option<&str>, collate: Option<&str>) -> Result<CollationId> {
         let database = &self.def.database;
         let parent = self.ddl.catalog.database(database)?.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[database]))?;
         let collate = meant_collate(charset, collate, self.ddl.session.utf8mb4_collation());
@@ -356,12 +403,13 @@ impl<'a> Edit<'a> {
         if to == CollationId::BINARY {
             return Err(Error::unsupported("CONVERT TO CHARACTER SET binary"));
         }
-        self.def.collation = to;
+        Ok(to)
+    }
+
+    fn convert_charset(&mut self, to: CollationId) -> Result<()> {
         self.def.options.collations_given.clear();
-        // Columns of this statement have what it says already.
-        let old: Vec<ColumnId> = self.old.columns.iter().map(|c| c.id).collect();
-        for column in self.def.columns.iter_mut().filter(|c| old.contains(&c.id)) {
-            convert_column(column, to)?;
+        for column in &mut self.def.columns {
+            convert_column(column, to, self.old.position_of(column.id).is_some())?;
         }
         Ok(())
     }
@@ -430,7 +478,10 @@ impl<'a> Edit<'a> {
         self.def.foreign_keys.iter().try_for_each(|key| foreign_keys::check_checks(&self.def, key))?;
         self.def.foreign_keys.iter().try_for_each(|key| generated::check_bases(&self.def, key))?;
         use_column_names(&mut self.def, Some(self.old));
-        self.ddl.check_expressions(&self.def)
+        if self.ddl.catalog.temporary(&self.old.database, &self.old.name).is_none() {
+            self.ddl.check_names_free(&self.def, Some(self.old))?;
+        }
+        self.ddl.check_expressions(&self.def, Some(self.old))
     }
 
     /// What the rows that are there have in the added columns, now that it is known which a PRIMARY KEY makes NOT NULL.
@@ -479,8 +530,8 @@ fn hidden_index() -> IndexDef {
     }
 }
 
-/// CONVERT TO CHARACTER SET for one column. TEXT types grow if the same characters need more bytes.
-fn convert_column(column: &mut ColumnDef, to: CollationId) -> Result<()> {
+/// CONVERT TO CHARACTER SET for one column. The TEXT types of columns that have values `grow` if the same characters need more bytes.
+fn convert_column(column: &mut ColumnDef, to: CollationId, grows: bool) -> Result<()> {
     let from = column.ty.collation;
     let is_labelled = matches!(column.ty.kind, TypeKind::Enum | TypeKind::Set);
     if !(column.ty.is_text() || is_labelled && from != CollationId::BINARY) {
@@ -492,7 +543,7 @@ fn convert_column(column: &mut ColumnDef, to: CollationId) -> Result<()> {
     if column.ty.kind == TypeKind::VarChar && u64::from(column.ty.length) > chars_max {
         return Err(Error::new(&ER_TOO_BIG_FIELDLENGTH, &[&column.name, &chars_max]));
     }
-    if after.mbmaxlen > before.mbmaxlen {
+    if grows && after.mbmaxlen > before.mbmaxlen {
         (column.ty.kind, column.ty.length) = match column.ty.kind {
             TypeKind::TinyText => (TypeKind::Text, 65_535),
             TypeKind::Text => (TypeKind::MediumText, 16_777_215),

@@ -35,7 +35,7 @@ impl AloneMap for AloneRowMap {
                     let Some(value) = converted else { return Ok(false) };
                     *to = value;
                 }
-                Source::AutoIncrement | Source::Expr(_) | Source::Generated(_) => return Ok(false),
+                Source::AutoIncrement | Source::Numbered(..) | Source::Expr(_) | Source::Generated(_) => return Ok(false),
             }
         }
         Ok(true)

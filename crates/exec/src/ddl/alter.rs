@@ -15,7 +15,7 @@ use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{AloneMap, AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_ILLEGAL_HA, ER_NO_SUCH_TABLE, ER_PARTITION_MGMT_ON_NONPARTITIONED, ER_UNKNOWN_ERROR,
+    ER_BAD_DB_ERROR, ER_DUP_ENTRY, ER_ILLEGAL_HA, ER_NO_SUCH_TABLE, ER_PARTITION_MGMT_ON_NONPARTITIONED, ER_UNKNOWN_ERROR,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, IndexPart, TableDef};
 use vaquita_types::{Error, Result, Value};
@@ -118,6 +118,7 @@ impl Ddl<'_> {
                 self.context.foreign_keys.checks,
             )?;
         }
+        let first_key = new.indexes.first().filter(|_| map.renumbers()).map(|index| format!("'{}.{}'", new.name, index.name));
         let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
         let alone = map.alone();
@@ -133,7 +134,8 @@ impl Ddl<'_> {
         };
         let (table, copied) = match temporary_rows {
             Some(_) => {
-                let (table, copied) = self.catalog.alter_temporary(old, new, change, &self.context)?;
+                let altered = self.catalog.alter_temporary(old, new, change, &self.context);
+                let (table, copied) = altered.map_err(|error| resequenced(error, first_key.as_deref()))?;
                 if let Some(next) = next(&table)? {
                     let mut txn = self.transaction();
                     txn.set_auto_increment(table.def.id, next)?;
@@ -152,7 +154,8 @@ impl Ddl<'_> {
                     partition: Some(&*partition),
                     ddl: &self.context,
                 };
-                self.catalog.alter_table_with(old, new, change, &context)?
+                let altered = self.catalog.alter_table_with(old, new, change, &context);
+                altered.map_err(|error| resequenced(error, first_key.as_deref()))?
             }
         };
         let simple = alter.actions.iter().all(is_simple);
@@ -229,6 +232,18 @@ impl Ddl<'_> {
     }
 }
 
+/// Error 1062 as it is told where numbers of a column that becomes AUTO_INCREMENT are there twice.
+fn resequenced(error: Error, first_key: Option<&str>) -> Error {
+    let is_it = |key: &str| error.is(&ER_DUP_ENTRY) && error.message().ends_with(key);
+    match error.message().strip_prefix("Duplicate entry ").filter(|_| first_key.is_some_and(is_it)) {
+        Some(rest) => {
+            let text = format!("ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry {rest}");
+            Error::with_message(&ER_DUP_ENTRY, text)
+        }
+        None => error,
+    }
+}
+
 /// Actions after which MySQL does not say how many records there were.
 fn is_simple(action: &AlterAction) -> bool {
     matches!(action, AlterAction::RenameTo(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
@@ -245,7 +260,10 @@ fn clustered_key(table: &TableDef) -> Option<&IndexDef> {
 /// Whether MySQL would have copied the table and so count its rows, which clients and their tests look at; what
 /// really happened here may be less.
 fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
-    let retyped = |c: &ColumnDef| old.columns.iter().any(|before| before.id == c.id && !in_place(&before.ty, &c.ty));
+    let retyped = |c: &ColumnDef| {
+        let changes = |before: &ColumnDef| !in_place(&before.ty, &c.ty) || before.auto_increment != c.auto_increment;
+        old.columns.iter().any(|before| before.id == c.id && changes(before))
+    };
     let with_check = |column: &ast::ColumnDef| {
         column.attributes.iter().any(|attribute| matches!(attribute, ast::ColumnAttribute::Check(check) if check.enforced))
     };
@@ -265,7 +283,10 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
         before != c.generated.as_ref() && before.into_iter().chain(&c.generated).any(|generated| generated.stored)
     };
     let loses = |key: &IndexDef| new.primary_key().is_none() && new.index_named(&key.name).is_none();
-    new.columns.iter().any(|c| retyped(c) || computed(c) || generated(c))
+    let copies = alter.algorithm.as_deref().is_some_and(|algorithm| algorithm.eq_ignore_ascii_case("COPY"));
+    copies
+        || old.options.engine != new.options.engine
+        || new.columns.iter().any(|c| retyped(c) || computed(c) || generated(c))
         || clustered_key(old).is_some_and(loses)
         || alter.actions.iter().any(validates)
 }

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use vaquita_parser::ast;
 use vaquita_parser::printer::{Style, print_expr};
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
+use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
 use vaquita_types::errno::{
-    ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC,
-    ER_INCORRECT_TYPE, ER_TOO_LONG_IDENT,
+    ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN,
+    ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN, ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN,
+    ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC, ER_INCORRECT_TYPE,
+    ER_NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT, ER_TOO_LONG_IDENT,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
-use vaquita_types::{Error, Result};
+use vaquita_types::{ColumnType, Error, Result};
 
 use super::Ddl;
 use crate::dml::stored_exprs::parse_stored;
@@ -94,6 +97,21 @@ fn quoted_len(text: &str) -> usize {
     text.len()
 }
 
+/// The names of columns in a printed expression.
+fn names_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\'']) {
+        let tail = rest.get(at..).unwrap_or_default();
+        let (quoted, after) = tail.split_at(quoted_len(tail));
+        if let Some(name) = quoted.strip_prefix('`').and_then(|name| name.strip_suffix('`')) {
+            names.push(name.replace("``", "`"));
+        }
+        rest = after;
+    }
+    names
+}
+
 impl Ddl<'_> {
     /// The text of an expression that is kept with a table.
     pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {
@@ -101,8 +119,14 @@ impl Ddl<'_> {
         print_expr(expr, Style { charset: Some(charset), cast_charset: Some(charset), unqualified: true })
     }
 
-    /// Adds a constraint; one without a name is `table_chk_` and the number after `generated`.
-    pub(super) fn add_check(&self, check: &ast::CheckConstraint, def: &mut TableDef, generated: &mut u64) -> Result<()> {
+    /// Adds a constraint; one without a name is `table_chk_` and the number after `generated`. One that stands at a `column` may read no other.
+    pub(super) fn add_check(
+        &self,
+        check: &ast::CheckConstraint,
+        column: Option<&str>,
+        def: &mut TableDef,
+        generated: &mut u64,
+    ) -> Result<()> {
         self.session.check_interrupt()?;
         let name = match &check.name {
             Some(name) if !name.is_empty() => name.clone(),
@@ -119,12 +143,36 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
         }
         let expr = self.expression_text(&check.expr);
+        let is_other = |name: &String| column.is_some_and(|column| name.to_lowercase() != column.to_lowercase());
+        if names_in(&expr).iter().any(is_other) {
+            return Err(Error::new(&ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN, &[&name]));
+        }
         def.options.checks.push(CheckDef { name, expr, enforced: check.enforced });
         Ok(())
     }
 
-    /// Binds all expressions of a definition, which finds unknown columns and functions.
-    pub(super) fn check_expressions(&self, def: &TableDef) -> Result<()> {
+    /// Error 3822 if another table of the database has a constraint of a name that is new in this one. Temporary tables have names of their own.
+    pub(super) fn check_names_free(&self, def: &TableDef, before: Option<&TableDef>) -> Result<()> {
+        let has = |table: &TableDef, name: &str| table.options.checks.iter().any(|c| c.name.eq_ignore_ascii_case(name));
+        let added: Vec<&str> = def.options.checks.iter().map(|check| check.name.as_str()).collect();
+        let added: Vec<&str> = added.into_iter().filter(|name| !before.is_some_and(|before| has(before, name))).collect();
+        if added.is_empty() {
+            return Ok(());
+        }
+        for name in self.catalog.tables(&def.database)? {
+            let Some(table) = self.catalog.permanent(&def.database, &name)? else { continue };
+            if before.is_some_and(|before| before.id == table.def.id) {
+                continue;
+            }
+            if let Some(taken) = added.iter().find(|name| has(&table.def, name)) {
+                return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[taken]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds all expressions of a definition, which finds unknown columns and functions. `before`: the table's before it is altered.
+    pub(super) fn check_expressions(&self, def: &TableDef, before: Option<&TableDef>) -> Result<()> {
         self.check_generated(def)?;
         let has_exprs = def.columns.iter().any(|c| matches!(c.default, ColumnDefault::Expr(_)));
         if def.options.checks.is_empty() && !has_exprs {
@@ -137,12 +185,22 @@ impl Ddl<'_> {
             let context = PlanContext::new(&catalog, Place::Check(&check.name));
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
             let bound = bound.map_err(|error| match unknown_column(&error) {
+                Some(column) if before.is_none() => {
+                    Error::new(&ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN, &[&check.name, &column])
+                }
                 Some(column) => {
                     Error::new(&ER_BAD_FIELD_ERROR, &[&column, &format_args!("check constraint {} expression", check.name)])
                 }
                 None => error,
             })?;
+            let is_old = before.is_some_and(|before| before.options.checks.iter().any(|old| old.name == check.name));
+            if !is_old && !is_condition(&bound) {
+                return Err(Error::new(&ER_NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT, &[&check.name]));
+            }
             let read = visit::slots(&bound);
+            if read.iter().filter_map(|at| def.columns.get(*at)).any(|column| column.auto_increment) {
+                return Err(Error::new(&ER_CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN, &[&check.name]));
+            }
             if let Some(vector) = read.iter().filter_map(|at| def.columns.get(*at)).find(|column| column.ty.is_vector()) {
                 return Err(Error::new(&ER_INCORRECT_TYPE, &[&vector.name, &"CHECK CONSTRAINT"]));
             }
@@ -159,6 +217,21 @@ impl Ddl<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether MySQL takes the expression for a truth value: of functions that give back one of their arguments it never does.
+fn is_condition(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) => true,
+        ExprKind::Compare(..) | ExprKind::InList(..) => true,
+        ExprKind::Literal(_) => expr.ty == ColumnType::boolean(),
+        ExprKind::Call(def, _) => match def.name {
+            "JSON_CONTAINS" | "JSON_CONTAINS_PATH" | "JSON_VALID" | "STRCMP" => true,
+            "ANY_VALUE" | "COALESCE" | "GREATEST" | "IF" | "IFNULL" | "LEAST" | "NULLIF" => false,
+            _ => expr.ty == ColumnType::boolean(),
+        },
+        _ => false,
     }
 }
 

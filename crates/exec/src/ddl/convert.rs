@@ -34,6 +34,8 @@ pub(super) enum Source {
     Convert(usize, Conversion),
     Constant(Value),
     AutoIncrement,
+    /// A column that becomes AUTO_INCREMENT: zeros and NULLs get numbers.
+    Numbered(usize, Conversion),
     /// DEFAULT (expr), over the new row.
     Expr(Expr),
     /// A generated column, likewise, after all others.
@@ -75,6 +77,10 @@ impl<'a> RowMap<'a> {
                     let bound = generated.iter().find(|(at, _)| *at == position).map(|(_, expr)| expr.clone());
                     Source::Generated(bound.ok_or_else(|| Error::internal("a generated column without its expression"))?)
                 }
+                Some(at) if column.auto_increment && old.columns.get(at).is_some_and(|before| !before.auto_increment) => {
+                    let before = old.columns.get(at).ok_or_else(|| Error::internal("a column without a place"))?;
+                    Source::Numbered(at, Conversion::new(before, column))
+                }
                 Some(at) if old.columns.get(at).is_some_and(|c| same(c, column)) => Source::Keep(at),
                 Some(at) => {
                     let before = old.columns.get(at).ok_or_else(|| Error::internal("a column without a place"))?;
@@ -92,7 +98,7 @@ impl<'a> RowMap<'a> {
         let validates = new.options.checks.iter().any(|check| check.enforced && !known(check));
         let checks = bind_checks(new, ddl.catalog)?;
         // Of columns that are converted others may be generated.
-        if sources.iter().any(|source| matches!(source, Source::Convert(..))) {
+        if sources.iter().any(|source| matches!(source, Source::Convert(..) | Source::Numbered(..))) {
             for (position, expr) in generated {
                 if let Some(source) = sources.get_mut(position) {
                     *source = Source::Generated(expr);
@@ -121,7 +127,7 @@ impl<'a> RowMap<'a> {
         let is_alone = |(source, column): (&Source, &ColumnDef)| match source {
             Source::Keep(_) | Source::Convert(..) => true,
             Source::Constant(value) => column.nullable || !value.is_null(),
-            Source::AutoIncrement | Source::Expr(_) | Source::Generated(_) => false,
+            Source::AutoIncrement | Source::Numbered(..) | Source::Expr(_) | Source::Generated(_) => false,
         };
         if !self.checks.is_empty() || !self.sources.iter().zip(&self.new.columns).all(is_alone) {
             return None;
@@ -148,15 +154,20 @@ impl<'a> RowMap<'a> {
     /// Each row gets a value of its own in some column, so that all have to be written.
     pub fn makes_values(&self) -> bool {
         self.sources.iter().zip(&self.new.columns).any(|(source, column)| match source {
-            Source::AutoIncrement | Source::Expr(_) => true,
+            Source::AutoIncrement | Source::Numbered(..) | Source::Expr(_) => true,
             Source::Generated(_) => column.is_in_row() || self.computes_virtual,
             _ => false,
         })
     }
 
+    /// Zeros of a column get numbers, which may be there already.
+    pub fn renumbers(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Numbered(..)))
+    }
+
     /// Stored values may change.
     pub fn converts(&self) -> bool {
-        self.sources.iter().any(|s| matches!(s, Source::Convert(..)))
+        self.sources.iter().any(|s| matches!(s, Source::Convert(..) | Source::Numbered(..)))
     }
 
     pub fn map(&mut self, row: Vec<Value>) -> Result<Vec<Value>> {
@@ -170,6 +181,25 @@ impl<'a> RowMap<'a> {
                     value => self.reported(conversion.stored(value, &self.context()), column)?,
                 },
                 Source::Constant(value) => value.clone(),
+                Source::Numbered(at, conversion) => {
+                    let value = match row.get(*at).cloned().unwrap_or_default() {
+                        Value::Null => Value::Null,
+                        value => self.reported(conversion.stored(value, &self.context()), column)?,
+                    };
+                    let counts_zero = self.ddl.session.sql_mode() & sql_mode::NO_AUTO_VALUE_ON_ZERO == 0;
+                    let is_zero = counts_zero && matches!(value, Value::Int(0) | Value::UInt(0));
+                    let value = match value.is_null() || is_zero {
+                        true => self.stored(Value::UInt(self.next), &ColumnType::bigint_unsigned(), column)?,
+                        false => value,
+                    };
+                    let number = match value {
+                        Value::Int(number) => u64::try_from(number).unwrap_or(0),
+                        Value::UInt(number) => number,
+                        _ => 0,
+                    };
+                    self.next = self.next.max(number.saturating_add(1));
+                    value
+                }
                 Source::AutoIncrement => {
                     let value = self.stored(Value::UInt(self.next), &ColumnType::bigint_unsigned(), column)?;
                     self.next = self.next.saturating_add(1);

@@ -46,7 +46,8 @@ struct Elements {
     indexes: Vec<ast::IndexDef>,
     /// How many of them stand before each foreign key.
     key_places: Vec<usize>,
-    checks: Vec<ast::CheckConstraint>,
+    /// Each with the column that it stands at.
+    checks: Vec<(Option<String>, ast::CheckConstraint)>,
     /// Names of columns that are declared NULL, and of those with a charset or collation of their own.
     null_given: Vec<String>,
     collations_given: Vec<String>,
@@ -219,14 +220,17 @@ impl Ddl<'_> {
             partitioning: None,
         };
         let mut generated = 0;
-        for check in &elements.checks {
-            self.add_check(check, &mut def, &mut generated)?;
+        for (column, check) in &elements.checks {
+            self.add_check(check, column.as_deref(), &mut def, &mut generated)?;
+        }
+        if !create.temporary {
+            self.check_names_free(&def, None)?;
         }
         if foreign_keys::keeps_keys(&def.options.engine) {
             self.add_foreign_keys(&keys, &mut def, 0)?;
         }
         use_column_names(&mut def, None);
-        self.check_expressions(&def)?;
+        self.check_expressions(&def, None)?;
         if let Some(by) = &create.partitioning {
             let engine_given = create.options.iter().any(|option| matches!(option, ast::TableOption::Engine(_)));
             self.partition(by, engine_given, &mut def)?;
@@ -286,14 +290,14 @@ impl Ddl<'_> {
                         found.collations_given.push(new.def.name.clone());
                     }
                     found.checks.extend(column.attributes.iter().filter_map(|a| match a {
-                        ColumnAttribute::Check(check) => Some(check.clone()),
+                        ColumnAttribute::Check(check) => Some((Some(column.name.clone()), check.clone())),
                         _ => None,
                     }));
                     found.columns.push(new.def);
                 }
                 TableElement::Index(index) => found.indexes.push(index.clone()),
                 TableElement::ForeignKey(_) => found.key_places.push(found.indexes.len()),
-                TableElement::Check(check) => found.checks.push(check.clone()),
+                TableElement::Check(check) => found.checks.push((None, check.clone())),
             }
         }
         Ok(found)
@@ -375,7 +379,7 @@ pub fn check_row_size(columns: &[ColumnDef]) -> Result<()> {
 }
 
 /// Bytes that a column takes in MySQL's row format (manual, "Data Type Storage Requirements").
-fn column_bytes(ty: &ColumnType) -> usize {
+pub(super) fn column_bytes(ty: &ColumnType) -> usize {
     let char_bytes = if ty.is_text() { usize::from(charset(ty.collation).mbmaxlen) } else { 1 };
     let length = ty.length as usize;
     match ty.kind {

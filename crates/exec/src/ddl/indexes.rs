@@ -17,6 +17,7 @@ use vaquita_types::limits::{
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableOptions};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
+use super::create::column_bytes;
 use super::functional::{UNNAMED, is_hidden_name};
 use super::{full_text, options, spatial};
 use crate::context::SessionEnv;
@@ -271,6 +272,18 @@ fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
         return Err(Error::new(&ER_WRONG_SUB_KEY, &[]));
     }
     Ok((!fixed || length < u64::from(column.ty.length)).then_some(length as u32))
+}
+
+/// The prefix of a part whose column gives way to another one of its name. MySQL keeps the length that the part had, and so refuses with error 1089
+/// what is shorter.
+pub(super) fn replaced_prefix(old: &ColumnType, prefix: Option<u32>, new: &ColumnType) -> Result<Option<u32>> {
+    let whole = |ty: &ColumnType| if ty.is_bytes() { ty.length } else { column_bytes(ty) as u32 };
+    let length = prefix.unwrap_or(whole(old));
+    match whole(new) {
+        bytes if !new.is_blob() && bytes == length => Ok(None),
+        bytes if !new.is_bytes() || !new.is_blob() && bytes < length => Err(Error::new(&ER_WRONG_SUB_KEY, &[])),
+        _ => Ok(Some(length)),
+    }
 }
 
 pub(super) fn key_bytes(ty: &ColumnType, prefix: Option<u32>) -> usize {

@@ -1,9 +1,10 @@
 //! Table options: what they mean here, and what is kept as text for SHOW CREATE TABLE.
 
 use vaquita_parser::ast::TableOption;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::errno::{
-    ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE, ER_VALUE_OUT_OF_RANGE, ER_WARN_USING_OTHER_HANDLER,
+    ER_COLLATION_CHARSET_MISMATCH, ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE, ER_VALUE_OUT_OF_RANGE,
+    ER_WARN_USING_OTHER_HANDLER,
 };
 use vaquita_types::limits::TABLE_COMMENT_CHARS_MAX;
 use vaquita_types::schema::TableOptions;
@@ -61,7 +62,10 @@ pub fn apply(
                 check_charset(given.charset.as_deref(), given.collate.as_deref(), charset)?;
                 given.charset = Some(charset.clone());
             }
-            TableOption::Collate(collate) => given.collate = Some(collate.clone()),
+            TableOption::Collate(collate) => {
+                check_collate(given.collate.as_deref(), collate)?;
+                given.collate = Some(collate.clone());
+            }
             TableOption::Comment(text) => {
                 let too_long = Error::new(&ER_TOO_LONG_TABLE_COMMENT, &[&name, &TABLE_COMMENT_CHARS_MAX]);
                 table.comment = comment(text, TABLE_COMMENT_CHARS_MAX, too_long, session)?;
@@ -82,6 +86,16 @@ pub fn apply(
         return Err(Error::unsupported("UNION tables"));
     }
     Ok(given)
+}
+
+/// Error 1253 for a collation of another charset than that of the collation which was named before.
+fn check_collate(before: Option<&str>, next: &str) -> Result<()> {
+    match (before.and_then(Collation::by_name), Collation::by_name(next)) {
+        (Some(before), Some(after)) if before.charset.name != after.charset.name => {
+            Err(Error::new(&ER_COLLATION_CHARSET_MISMATCH, &[&next, &before.charset.name]))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Warning 4074 for a number that is larger.
