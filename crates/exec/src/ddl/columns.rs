@@ -4,7 +4,9 @@ use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
-use vaquita_types::charset::CollationId;
+use vaquita_plan::text::{self, is_hex_literal};
+use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::convert::{ProblemKind, to_text};
 use vaquita_types::errno::{
     ER_AUTO_CONVERT, ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
     ER_SRS_NOT_FOUND, ER_TOO_BIG_FIELDLENGTH, ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX,
@@ -88,8 +90,11 @@ impl Ddl<'_> {
             unique: false,
             null_given: false,
         };
-        for attribute in &column.attributes {
-            self.attribute(attribute, &mut new)?;
+        let last_default = column.attributes.iter().rposition(|a| matches!(a, ColumnAttribute::Default(_)));
+        for (at, attribute) in column.attributes.iter().enumerate() {
+            if !matches!(attribute, ColumnAttribute::Default(_)) || Some(at) == last_default {
+                self.attribute(attribute, &mut new)?;
+            }
         }
         self.check(&mut new)?;
         Ok(new)
@@ -119,6 +124,9 @@ impl Ddl<'_> {
                 def.nullable = false;
             }
             ColumnAttribute::SerialDefaultValue => {
+                if !def.ty.is_integer() {
+                    return Err(Error::new(&ER_WRONG_FIELD_SPEC, &[&def.name]));
+                }
                 (def.auto_increment, def.nullable, new.unique) = (true, false, true);
             }
             ColumnAttribute::PrimaryKey => new.primary = true,
@@ -203,22 +211,51 @@ impl Ddl<'_> {
         if def.ty.is_blob() {
             return Err(Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));
         }
-        // A label, not its number.
-        if matches!(def.ty.kind, TypeKind::Enum | TypeKind::Set) && !bound.ty.is_bytes() {
-            return Err(invalid(&def.name));
-        }
+        use TypeKind::{Binary, Char, VarBinary, VarChar};
+        let (value, ty) = match value {
+            // A label, not its number.
+            value if matches!(def.ty.kind, TypeKind::Enum | TypeKind::Set) && !bound.ty.is_bytes() => {
+                let text = to_text(&value, &bound.ty);
+                let ty = ColumnType::varchar(text.len() as u32, CollationId::UTF8MB4_BIN);
+                (Value::from(text), ty)
+            }
+            // A floating point number does not lose digits to fit.
+            value @ Value::Float(_) if matches!(def.ty.kind, Char | VarChar | Binary | VarBinary) => {
+                let text = to_text(&value, &bound.ty);
+                let ty = ColumnType::varchar(text.len() as u32, CollationId::UTF8MB4_BIN);
+                (Value::from(text), ty)
+            }
+            Value::Bytes(bytes) if bytes.is_empty() && def.ty.kind == TypeKind::Time => return Err(invalid(&def.name)),
+            // 0x61 is a number to a number.
+            Value::Bytes(bytes) if is_hex_literal(&bound.ty) && def.ty.is_numeric() && bytes.len() <= size_of::<u64>() => {
+                let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+                (Value::UInt(number), ColumnType::bigint_unsigned())
+            }
+            // Neither dates nor times are numbers.
+            _ if bound.ty.is_temporal() && def.ty.is_numeric() && def.ty.kind != TypeKind::Bit => return Err(invalid(&def.name)),
+            value => (value, bound.ty.clone()),
+        };
         let zone = self.session.time_zone();
         let mode = self.session.sql_mode();
         let store = |sql_mode, value| {
             let today = vaquita_types::temporal::Date::ZERO;
             let context = vaquita_types::convert::StoreContext { sql_mode, time_zone: zone, today };
-            vaquita_types::convert::store(value, &bound.ty, &def.ty, &context)
+            vaquita_types::convert::store(value, &ty, &def.ty, &context)
         };
         // Outside of strict mode NO_ZERO_DATE and NO_ZERO_IN_DATE only warn.
         let lenient = |value| !sql_mode::is_strict(mode) && store(mode & !ZERO_DATE_MODES, value).is_ok();
         match store(mode, value.clone()) {
+            Ok(stored) if is_other_label(&stored, &def.ty, &value, &ty) => return Err(invalid(&def.name)),
             Ok(value) => def.default = ColumnDefault::Value(value),
-            Err(problem) if problem.is_note(false) => def.default = ColumnDefault::Value(problem.adjusted),
+            Err(problem) if sql_mode::is_strict(mode) && matches!(problem.kind, ProblemKind::DecimalJunk { .. }) => {
+                return Err(problem.report("", &def.name, 1, true));
+            }
+            Err(problem) if problem.is_note(false) => {
+                if def.ty.kind == TypeKind::Decimal {
+                    self.session.warn(Level::Note, problem.report("", &def.name, 1, false));
+                }
+                def.default = ColumnDefault::Value(problem.adjusted);
+            }
             Err(problem) if def.ty.is_temporal() && lenient(value) => {
                 self.session.warn(Level::Warning, problem.report("", &def.name, 1, false));
                 def.default = ColumnDefault::Value(problem.adjusted);
@@ -253,6 +290,17 @@ impl Ddl<'_> {
         forget_defaults(def);
         Ok(())
     }
+}
+
+/// The text is no label of the ENUM or SET, which stores those of that number instead.
+fn is_other_label(stored: &Value, to: &ColumnType, value: &Value, from: &ColumnType) -> bool {
+    let Value::Bytes(text) = value else { return false };
+    let text = text::to_utf8(text, from.collation);
+    let label = text::to_utf8(&to_text(stored, to), to.collation);
+    let compared = collation(CollationId::default());
+    matches!(to.kind, TypeKind::Enum | TypeKind::Set)
+        && !compared.equal(text.trim_end_matches(' ').as_bytes(), label.as_bytes())
+        && text.trim().parse::<u64>().is_ok()
 }
 
 impl Ddl<'_> {

@@ -269,7 +269,7 @@ impl Parser<'_> {
                 AlterColumn::DropDefault
             }
             _ => match self.expect_any(&[Kw::DEFAULT, Kw::VISIBLE, Kw::INVISIBLE])? {
-                Kw::DEFAULT => AlterColumn::SetDefault(self.default_value()?),
+                Kw::DEFAULT => AlterColumn::SetDefault(self.set_default_value()?),
                 kw => AlterColumn::SetVisible(kw == Kw::VISIBLE),
             },
         };

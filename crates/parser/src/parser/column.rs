@@ -5,6 +5,9 @@ use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
+/// CURRENT_TIMESTAMP and its synonyms.
+const NOW: [Kw; 4] = [Kw::CURRENT_TIMESTAMP, Kw::LOCALTIME, Kw::LOCALTIMESTAMP, Kw::NOW];
+
 impl Parser<'_> {
     pub(super) fn column_def(&mut self) -> Result<ColumnDef> {
         let name = self.column_ref()?.name;
@@ -185,9 +188,19 @@ impl Parser<'_> {
         }
     }
 
+    /// The value behind SET DEFAULT: a literal is one in parentheses too, and CURRENT_TIMESTAMP stands only there.
+    pub(super) fn set_default_value(&mut self) -> Result<DefaultValue> {
+        if self.is_any(&NOW) {
+            return self.fail();
+        }
+        Ok(match self.default_value()? {
+            DefaultValue::Expr(Expr::Literal(literal)) => DefaultValue::Literal(literal),
+            value => value,
+        })
+    }
+
     /// CURRENT_TIMESTAMP and its synonyms, with the digits in parentheses.
     fn opt_now(&mut self) -> Result<Option<Option<u64>>> {
-        const NOW: [Kw; 4] = [Kw::CURRENT_TIMESTAMP, Kw::LOCALTIME, Kw::LOCALTIMESTAMP, Kw::NOW];
         if self.eat_any(&NOW).is_none() {
             return Ok(None);
         }
