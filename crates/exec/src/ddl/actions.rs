@@ -62,6 +62,7 @@ impl<'a> Edit<'a> {
         for action in actions {
             self.drop(action, actions)?;
         }
+        self.check_once(actions)?;
         // COLLATE and CHARACTER SET say one thing, also where a comma stands between them.
         let options = actions.iter().filter_map(|action| if let AlterAction::Options(list) = action { Some(list) } else { None });
         let options: Vec<ast::TableOption> = options.flatten().cloned().collect();
@@ -235,6 +236,25 @@ impl<'a> Edit<'a> {
         Error::new(&ER_BAD_FIELD_ERROR, &[&name, &self.old.name])
     }
 
+    /// Error 1054 for a column that two clauses change: the first one takes it away.
+    fn check_once(&self, actions: &[AlterAction]) -> Result<()> {
+        let mut seen: Vec<String> = Vec::new();
+        for action in actions {
+            let name = match action {
+                AlterAction::ModifyColumn { column, .. } => &column.name,
+                AlterAction::ChangeColumn { old: name, .. }
+                | AlterAction::AlterColumn { name, .. }
+                | AlterAction::RenameColumn { old: name, .. } => name,
+                _ => continue,
+            };
+            if seen.contains(&name.to_lowercase()) {
+                return Err(self.unknown_column(name));
+            }
+            seen.push(name.to_lowercase());
+        }
+        Ok(())
+    }
+
     /// The place of a column that is named as before the statement.
     fn place_of(&self, name: &str) -> Result<usize> {
         let id = self.old.column_position(name).and_then(|at| self.old.columns.get(at)).map(|c| c.id);
@@ -347,7 +367,7 @@ impl<'a> Edit<'a> {
 
     fn index_visible(&mut self, name: &str, visible: bool) -> Result<()> {
         let index = self.index_mut(name)?;
-        if index.kind == IndexKind::Primary && !visible {
+        if index.kind == IndexKind::Primary {
             return Err(Error::new(&ER_PK_INDEX_CANT_BE_INVISIBLE, &[]));
         }
         index.invisible = !visible;
