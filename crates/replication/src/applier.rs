@@ -17,7 +17,9 @@ use std::time::Duration;
 use vaquita_exec::dml::images::{ImageRules, SourceTable};
 use vaquita_session::binary_log_commits::{GtidNext, Origin};
 use vaquita_session::clients::Client;
-use vaquita_session::replication::{Applied, Channel, Filters, ThreadError, TransactionTimes, Until, applied_key};
+use vaquita_session::replication::{
+    Applied, Channel, Filters, PrimaryKeyCheck, ThreadError, TransactionTimes, Until, applied_key,
+};
 use vaquita_session::server::Server;
 use vaquita_session::session::{Session, Subject};
 use vaquita_session::variables::registry;
@@ -163,11 +165,17 @@ impl Applier {
 
     /// As MySQL's applier, it sees what is committed, and locks no ranges.
     fn prepare(&mut self) -> Result<()> {
+        let on = |on: bool| if on { "ON" } else { "OFF" };
+        let check = self.channel.config().primary_key_check;
+        // What this server's own clients begin with means nothing to the source's statements.
         let settings = [
             ("transaction_isolation", "'READ-COMMITTED'"),
             ("innodb_snapshot_isolation", "OFF"),
             ("sql_log_bin", "ON"),
             ("max_execution_time", "0"),
+            ("transaction_read_only", "OFF"),
+            ("sql_require_primary_key", on(check == PrimaryKeyCheck::On)),
+            ("sql_generate_invisible_primary_key", on(check == PrimaryKeyCheck::Generate)),
         ];
         for (name, value) in settings {
             let done = self.settings.set(&mut self.session, name, value.to_string());

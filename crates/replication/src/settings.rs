@@ -58,6 +58,8 @@ impl Settings {
         let mut micros = 0;
         // Who does not tell it is MariaDB or a MySQL before 8.0.
         let mut utf8mb4 = "utf8mb4_general_ci";
+        // These are told if they are none of the server's first ones.
+        let (mut increment, mut offset, mut locale) = (1, 1, 0);
         for var in query.status_vars() {
             let var = var.map_err(|error| Error::internal(format_args!("a statement's settings: {error}")))?;
             match var {
@@ -67,17 +69,14 @@ impl Settings {
                     self.set_flag(session, "sql_auto_is_null", bits & flags::AUTO_IS_NULL != 0)?;
                 }
                 StatusVar::SqlMode(bits) => self.set(session, "sql_mode", (bits & known_modes()).to_string())?,
-                StatusVar::AutoIncrement { increment, offset } => {
-                    self.set(session, "auto_increment_increment", increment.to_string())?;
-                    self.set(session, "auto_increment_offset", offset.to_string())?;
-                }
+                StatusVar::AutoIncrement { increment: by, offset: from } => (increment, offset) = (by, from),
                 StatusVar::Charset { client, connection, server } => {
                     self.set(session, "character_set_client", charset(CollationId(client)).name.to_string())?;
                     self.set(session, "collation_connection", collation(CollationId(connection)).name.to_string())?;
                     self.set(session, "collation_server", collation(CollationId(server)).name.to_string())?;
                 }
                 StatusVar::TimeZone(zone) => self.set(session, "time_zone", quoted(zone))?,
-                StatusVar::LcTimeNames(number) => self.set(session, "lc_time_names", number.to_string())?,
+                StatusVar::LcTimeNames(number) => locale = number,
                 StatusVar::DefaultCollationForUtf8mb4(id) => {
                     utf8mb4 = collation(CollationId(id)).name;
                 }
@@ -88,6 +87,9 @@ impl Settings {
                 _ => {}
             }
         }
+        self.set(session, "auto_increment_increment", increment.to_string())?;
+        self.set(session, "auto_increment_offset", offset.to_string())?;
+        self.set(session, "lc_time_names", locale.to_string())?;
         self.set(session, "default_collation_for_utf8mb4", utf8mb4.to_string())?;
         self.set_once(session, "timestamp", format!("{at_s}.{micros:06}"))
     }

@@ -195,6 +195,17 @@ fn logs_of_mysql_are_applied() {
 fn statements_of_mysql_are_applied() {
     let server = Server::start("replica-statements");
     let mut client = server.connect();
+    // What clients of the replica begin with is nothing to the applier.
+    for global in [
+        "auto_increment_increment = 7",
+        "auto_increment_offset = 3",
+        "lc_time_names = 'de_DE'",
+        "sql_require_primary_key = ON",
+        "sql_generate_invisible_primary_key = ON",
+        "transaction_read_only = ON",
+    ] {
+        assert!(matches!(client.query(&format!("SET GLOBAL {global}")), Answer::Ok { .. }), "{global}");
+    }
     let files = ["control", "statements"];
     let serves = Serves { version: "9.7.4", events: logs("mysql", &files), ends: false, breaks: Vec::new() };
     let (port, _) = source::start(serves);
@@ -204,6 +215,8 @@ fn statements_of_mysql_are_applied() {
     assert_eq!((&status["Last_SQL_Error"][..], &status["Last_IO_Error"][..]), ("", ""));
     let rows = client.query("SELECT COUNT(*) FROM binlog_golden.counted").rows();
     assert_ne!(rows[0][0], "0");
+    let ids = client.query("SELECT MIN(id), MAX(id) - COUNT(*) FROM binlog_golden.counted").rows();
+    assert_eq!(ids, [["1", "0"]]);
 }
 
 /// The events without the transactions in which one of the texts stands. Each begins with MariaDB's GTID.
