@@ -8,7 +8,8 @@
 //! undone and received again, and each is committed alone until the one that failed is behind.
 //!
 //! * APPLIER-1: what was applied and where the channel stands are one commit (`CommitNote`), so that after a crash nothing is lost or done again.
-//! * APPLIER-2: a transaction whose GTID was executed, by whichever channel, is passed by.
+//! * APPLIER-2: a transaction whose GTID was executed, by whichever channel, is passed by. One that waits in the group counts as executed, since a
+//!   receiver that begins again asks for it once more. One that another channel has begun is waited for, with nothing of one's own uncommitted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use vaquita_session::session::{Session, Subject};
 use vaquita_session::variables::registry;
 use vaquita_storage::CommitNote;
 use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT};
+use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::binlog::info::xa_id;
 use vaquita_wire::binlog::rows::rows_flags;
@@ -50,6 +52,8 @@ const NOTHING_YET: u8 = MariaGtidEvent::EXTRA_START_ALTER | MariaGtidEvent::EXTR
 /// A group has no more transactions, and is committed once it has so many bytes of events.
 const GROUP_MAX: usize = 256;
 const GROUP_BYTES: usize = 1 << 20;
+/// How often is looked whether another channel has done with a transaction.
+const OWNED_LOOK: Duration = Duration::from_millis(10);
 /// Files that statements load are kept in memory.
 const FILES_BYTES_MAX: usize = 1 << 30;
 /// What follows CREATE TABLE in the log of a CREATE TABLE … SELECT.
@@ -77,6 +81,8 @@ pub struct Applier {
     files: HashMap<u32, Vec<u8>>,
     /// The source is told when what was applied is committed (ACK-1).
     ack: Option<AckedPlace>,
+    /// What of `Replication::own` is this applier's.
+    owned: GtidSet,
 }
 
 /// Transactions that were applied and are not committed.
@@ -137,6 +143,7 @@ impl Applier {
             statements_come: false,
             files: HashMap::new(),
             ack: None,
+            owned: GtidSet::default(),
         }
     }
 
@@ -151,6 +158,7 @@ impl Applier {
         let grouped = if done.is_ok() && !self.transaction.begun { self.commit_group() } else { Ok(()) };
         let done = done.and(grouped);
         self.session.abandon_applying();
+        self.give_back_all();
         if self.transaction.begun || self.group.transactions > 0 {
             self.queue.rewind();
         }
@@ -283,6 +291,7 @@ impl Applier {
     /// What has begun is not to be.
     fn drop_transaction(&mut self) {
         self.session.abandon_applying();
+        self.give_back_all();
         self.transaction = Transaction::default();
         self.group = Group::default();
         self.decoder = Decoder::default();
@@ -379,13 +388,8 @@ impl Applier {
             status.alone.applying = self.transaction.times.clone();
             status.source_time_s = Some(u64::from(header.timestamp));
         }
-        self.transaction.skips = match &self.transaction.name {
-            Name::Gtid(gtid) => self.server.has_executed(gtid),
-            Name::Maria(gtid) => self
-                .channel
-                .with_applied(|applied| applied.domains.get(&gtid.domain).is_some_and(|last| last.sequence >= gtid.sequence)),
-            Name::None | Name::Anonymous => false,
-        } || self.takes_skip()?;
+        let Some(is_done) = self.is_done()? else { return Ok(Outcome::Stop) };
+        self.transaction.skips = is_done || self.takes_skip()?;
         match self.transaction.skips {
             true => self.session.pass_applied(),
             false => self.session.begin_applied(self.next_gtid(), origin(header, event)),
@@ -395,6 +399,42 @@ impl Applier {
         }
         self.set_state("Executing event");
         Ok(Outcome::GoOn)
+    }
+
+    /// Whether what has begun is here already (APPLIER-2), and else its own; `None` if the applier shall stop.
+    fn is_done(&mut self) -> Result<Option<bool>> {
+        let gtid = match &self.transaction.name {
+            Name::Gtid(gtid) => gtid.clone(),
+            Name::Maria(gtid) => {
+                let has =
+                    |applied: &Applied| applied.domains.get(&gtid.domain).is_some_and(|last| last.sequence >= gtid.sequence);
+                return Ok(Some(self.group.applied.as_ref().is_some_and(has) || self.channel.with_applied(has)));
+            }
+            Name::None | Name::Anonymous => return Ok(Some(false)),
+        };
+        // What is its own already waits in the group.
+        if self.owned.contains(gtid.source, &gtid.tag, gtid.number) {
+            return Ok(Some(true));
+        }
+        while !self.server.replication.own(&gtid) {
+            self.commit_group()?;
+            self.set_state("Waiting for another channel that executes the same transaction");
+            if !self.queue.applier_sleeps(OWNED_LOOK) {
+                return Ok(None);
+            }
+        }
+        let one = GtidSet::of(&gtid);
+        // Asked for last: whoever owned it has committed it before giving it back.
+        if self.server.has_executed(&gtid) {
+            self.server.replication.give_back(&one);
+            return Ok(Some(true));
+        }
+        self.owned.union(&one);
+        Ok(Some(false))
+    }
+
+    fn give_back_all(&mut self) {
+        self.server.replication.give_back(&std::mem::take(&mut self.owned));
     }
 
     /// What our log calls it: a transaction without a GTID of MySQL gets one of this server's.
@@ -759,7 +799,10 @@ impl Applier {
     /// The transaction is durable.
     fn applied(&mut self, applied: Applied) {
         self.group = Group::default();
+        let left = self.owned.subtract(&applied.executed);
         self.channel.note_applied(|known| *known = applied);
+        self.server.replication.give_back(&self.owned.subtract(&left));
+        self.owned = left;
         self.tell_ack();
         let mut status = self.channel.status.applier.lock();
         let mut times = std::mem::take(&mut self.transaction.times);

@@ -32,6 +32,14 @@ fn wait_for_status(client: &mut Client, name: &str, wanted: &str) {
     }
 }
 
+fn wait_for(client: &mut Client, sql: &str, wanted: &str) {
+    let began = Instant::now();
+    while value(client, sql) != wanted {
+        assert!(began.elapsed() < LATE, "{sql} is {} and not {wanted}", value(client, sql));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A source whose commits wait for so many replicas, with a table; they wait as long as it takes.
 fn source(name: &str, replicas: usize) -> (Server, Client) {
     let server = Server::start_with(name, &["--server-id=1"]);
@@ -286,6 +294,53 @@ fn what_is_acknowledged_is_seen() {
         client.query("CHECK TABLE d.bank, d.told").rows().iter().map(|row| row[3].as_str()).collect::<Vec<_>>(),
         ["OK", "OK"]
     );
+}
+
+/// The receiver asks anew for what was not committed, which waits in the queue already.
+#[test]
+fn a_connection_that_breaks_brings_nothing_twice() {
+    let (server, mut client) = source("semi-again", 1);
+    let replica = Server::start_with("semi-again-replica", &["--server-id=2"]);
+    follow(&replica, &server);
+    ok(&mut client, "CREATE TABLE d.without_key (a INT)");
+    ok(&mut client, "SET GLOBAL rpl_semi_sync_source_timeout = 300");
+    let (mut there, mut locks) = (replica.connect(), replica.connect());
+    ok(&mut locks, "BEGIN");
+    assert_eq!(value(&mut locks, "SELECT b FROM d.t WHERE a = 1 FOR UPDATE"), "0");
+    ok(&mut client, "UPDATE d.t SET b = 1 WHERE a = 1");
+    for n in 0..20 {
+        ok(&mut client, &format!("INSERT INTO d.without_key VALUES ({n})"));
+    }
+    let executed = value(&mut client, "SELECT @@GLOBAL.gtid_executed");
+    let received = "SELECT received_transaction_set FROM performance_schema.replication_connection_status";
+    let dump = "SELECT MAX(id) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'";
+    let uuid = value(&mut client, "SELECT @@server_uuid");
+    wait_for(&mut there, received, &executed);
+    let waiting = |client: &mut Client| {
+        let Answer::Rows { columns, rows } = client.query("SHOW REPLICA STATUS") else { panic!("rows expected") };
+        let at = columns.iter().position(|name| name == "Relay_Log_Space").expect("the bytes that wait");
+        String::from_utf8_lossy(rows[0][at].as_deref().expect("a number")).parse::<u64>().expect("a number")
+    };
+    let before = waiting(&mut there);
+    let id = value(&mut client, dump);
+    ok(&mut client, &format!("KILL {id}"));
+    let began = Instant::now();
+    while waiting(&mut there) < before * 3 / 2 {
+        assert!(began.elapsed() < LATE, "what waits comes again: {before}, {}", waiting(&mut there));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ok(&mut locks, "ROLLBACK");
+    wait_for(&mut there, "SELECT @@GLOBAL.gtid_executed", &executed);
+    // What follows is behind all that came twice.
+    ok(&mut client, "INSERT INTO d.without_key VALUES (20)");
+    wait_for(&mut there, &format!("SELECT GTID_SUBSET('{uuid}:1-26', @@GLOBAL.gtid_executed)"), "1");
+    assert_eq!(value(&mut there, "SELECT COUNT(*) FROM d.without_key"), "21");
+    let mut events = there.query("SHOW BINLOG EVENTS").rows();
+    events.retain(|event| event[2] == "Gtid");
+    let named = events.len();
+    events.sort_by(|a, b| a[5].cmp(&b[5]));
+    events.dedup_by(|a, b| a[5] == b[5]);
+    assert_eq!(events.len(), named, "each transaction is in the log once");
 }
 
 #[test]

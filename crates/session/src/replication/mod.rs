@@ -211,6 +211,8 @@ pub struct Channels {
     filters: Mutex<Arc<Filters>>,
     /// GTIDs of channels that are gone.
     retained: Mutex<GtidSet>,
+    /// Of transactions that an applier carries out and has not committed.
+    owned: Mutex<GtidSet>,
     progress: Arc<Progress>,
 }
 
@@ -436,6 +438,22 @@ impl Channels {
         let has = |set: &GtidSet| set.contains(gtid.source, &gtid.tag, gtid.number);
         let channels = self.channels.read();
         has(&self.retained.lock()) || channels.values().any(|channel| channel.with_applied(|applied| has(&applied.executed)))
+    }
+
+    /// An applier begins a transaction, which is its own until `give_back`; false: another one carries it out.
+    pub fn own(&self, gtid: &Gtid) -> bool {
+        let mut owned = self.owned.lock();
+        let is_free = !owned.contains(gtid.source, &gtid.tag, gtid.number);
+        if is_free {
+            owned.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
+        }
+        is_free
+    }
+
+    /// These are committed, or will not be.
+    pub fn give_back(&self, gtids: &GtidSet) {
+        let mut owned = self.owned.lock();
+        *owned = owned.subtract(gtids);
     }
 
     /// Starts all channels, as at the server's start unless `skip_replica_start`. What cannot be started is told in the log.

@@ -100,6 +100,13 @@ impl GtidSet {
         self.sources.iter().map(|((source, tag), intervals)| (source, tag, &intervals[..]))
     }
 
+    /// A set of one.
+    pub fn of(gtid: &Gtid) -> GtidSet {
+        let mut set = GtidSet::default();
+        set.add(gtid.source, gtid.tag.clone(), (gtid.number, gtid.number));
+        set
+    }
+
     /// The GTID of a set of one.
     pub fn single(&self) -> Option<Gtid> {
         let mut all = self.iter();
