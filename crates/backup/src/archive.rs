@@ -14,7 +14,7 @@ use vaquita_wire::binlog::reader::MAGIC;
 use vaquita_wire::binlog::{ChecksumAlgorithm, Decoder, Event, FormatDescription, RawEvent, event_type};
 use vaquita_wire::codec::{put_u16, put_u32};
 
-use crate::pieces::{FIRST_POSITION, LogStart, begun_s, ends, join, number_of, piece_name};
+use crate::pieces::{FIRST_POSITION, LogStart, begun_s, ends, has_ended, join, note_missing_end, number_of, piece_name};
 use crate::place::Place;
 use crate::{Failure, Result};
 
@@ -197,7 +197,14 @@ impl<'p> LogArchive<'p> {
             }
             Some(end) => {
                 let LogStart { file, pos } = end;
-                told(&format!("the server has purged {file}: what followed position {pos} there is not in the archive"));
+                let is_whole = has_ended(place, uuid, &file)?;
+                if !is_whole {
+                    note_missing_end(place, uuid, &file)?;
+                }
+                let follows = number_of(oldest) == number_of(&file).map(|number| number + 1);
+                if !is_whole || !follows {
+                    told(&format!("the server has purged {file}: what followed position {pos} there is not in the archive"));
+                }
                 beginning
             }
         };

@@ -1,6 +1,7 @@
 //! The archived logs of a place: pieces of files, and what can be done with them.
 //!
-//! * ARCHIVE-1: a piece begins where the one before ends. What cannot be had any more, since the server has purged it, is a hole that is said.
+//! * ARCHIVE-1: a piece begins where the one before ends. What cannot be had any more, since the server has purged it, is a hole that is said. An
+//!   empty piece says it of a file's end (`note_missing_end`): the next file has nothing to tell it by.
 //! * ARCHIVE-2: pieces that are joined are removed only when the whole is stored. Whoever reads takes the longest piece at each place. A listing is no
 //!   snapshot, so that one that was made meanwhile may show neither: it counts when the next one is alike.
 
@@ -106,6 +107,23 @@ pub fn begun_s(place: &dyn Place, uuid: &str, file: &str) -> Result<Option<u32>>
     let mut head = [0; MAGIC.len() + 4];
     place.open(&first)?.read_exact(&mut head).map_err(|error| format!("{first}: {error}"))?;
     Ok(head.last_chunk().map(|seconds| u32::from_le_bytes(*seconds)))
+}
+
+/// Whether the archive has the last event of a file, which a server that did not end in an orderly way has not written.
+pub fn has_ended(place: &dyn Place, uuid: &str, file: &str) -> Result<bool> {
+    let files = files_of(place, uuid)?;
+    let pieces = files.values().find(|(name, _)| name == file).map_or(&[][..], |(_, pieces)| pieces);
+    let mut last = None;
+    read_events(place, &chain(pieces), &mut |event| {
+        last = Some(event.header.event_type);
+        Ok(true)
+    })?;
+    Ok(matches!(last, Some(event_type::ROTATE | event_type::STOP)))
+}
+
+/// What follows in a file is not archived, and cannot be any more.
+pub fn note_missing_end(place: &dyn Place, uuid: &str, file: &str) -> Result<()> {
+    place.create(&piece_name(uuid, file, u64::MAX, u64::MAX))?.finish()
 }
 
 /// Makes one piece of a file that is complete (ARCHIVE-2).
@@ -297,10 +315,12 @@ impl ArchivedLog<'_> {
 mod tests {
     use std::io::Write;
     use std::path::Path;
+    use std::time::Duration;
 
     use vaquita_wire::binlog::header::HEADER_BYTES;
 
     use super::*;
+    use crate::archive::LogArchive;
     use crate::directory::Directory;
 
     fn piece(start: u64, end: u64) -> Piece {
@@ -382,6 +402,43 @@ mod tests {
             place.remove(&piece_name("u", "binlog.000001", FIRST_END, FIRST_END + HEADER_BYTES as u64)).unwrap();
         });
         assert!(removed.unwrap_err().to_string().ends_with(" is missing"));
+    }
+
+    fn go_on(place: &dyn Place, on_server: &[&str]) -> Vec<String> {
+        let on_server: Vec<String> = on_server.iter().map(|name| name.to_string()).collect();
+        let mut lines = Vec::new();
+        let told = &mut |line: &str| lines.push(line.to_string());
+        let archive = LogArchive::go_on(place, "u", &on_server, true, Duration::ZERO, told).unwrap();
+        assert_eq!(archive.start(), LogStart { file: on_server[0].clone(), pos: FIRST_POSITION });
+        lines
+    }
+
+    #[test]
+    fn the_end_of_a_file_that_was_purged_before_it_was_archived_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = three_pieces(dir.path());
+        let end = FIRST_END + 3 * HEADER_BYTES as u64;
+        assert_eq!(go_on(&place, &["binlog.000002"]).len(), 1);
+        assert_eq!(verify(&place).unwrap(), [format!("log of u: a piece of binlog.000001 is missing at {end}")]);
+        let error = positions(&place, |_| {}).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("what begins at {end} in binlog.000001 ")), "{error}");
+        // It is said once, whoever goes on.
+        go_on(&place, &["binlog.000002"]);
+        assert_eq!(verify(&place).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_was_archived_to_its_end_lacks_nothing_when_it_is_purged() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = three_pieces(dir.path());
+        let end = FIRST_END + 3 * HEADER_BYTES as u64;
+        let numbers = [0, HEADER_BYTES as u32, end as u32 + HEADER_BYTES as u32].map(u32::to_le_bytes);
+        let mut upload = place.create(&piece_name("u", "binlog.000001", end, end + HEADER_BYTES as u64)).unwrap();
+        upload.write_all(&[&[0; 4][..], &[event_type::STOP], numbers.as_flattened(), &[0; 2]].concat()).unwrap();
+        upload.finish().unwrap();
+        assert_eq!(go_on(&place, &["binlog.000002"]), [] as [String; 0]);
+        assert_eq!(verify(&place).unwrap(), [] as [String; 0]);
+        assert_eq!(go_on(&place, &["binlog.000003"]).len(), 1);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use vaquita_backup::{Backup, Keep, LogArchive, Place, Source, backups, open_place, read_key, take};
 use vaquita_replication::log::dump::{DumpEnd, DumpPeer, DumpRequest, DumpStop, DumpTerms, ReplicaChecksum, dump};
+use vaquita_replication::log::file_number;
 use vaquita_session::backup_status::BackupStatus;
+use vaquita_session::binary_log::RunningDump;
 use vaquita_session::variables::{Var, registry};
 use vaquita_storage::now_us;
 use vaquita_types::Error;
@@ -35,7 +37,8 @@ pub fn start(front: &Arc<Front>) -> std::io::Result<[JoinHandle<()>; 2]> {
     let taking = front.clone();
     let taking = std::thread::Builder::new().name("backups".into()).spawn(move || run(&taking, &mut Taking::default()))?;
     let archiving = front.clone();
-    let archiving = std::thread::Builder::new().name("log archive".into()).spawn(move || run(&archiving, &mut Archiving))?;
+    let archiving =
+        std::thread::Builder::new().name("log archive".into()).spawn(move || run(&archiving, &mut Archiving::default()))?;
     Ok([taking, archiving])
 }
 
@@ -47,6 +50,9 @@ trait Work {
     fn work(&mut self, front: &Arc<Front>, settings: &Settings) -> Result<(), Failure>;
 
     fn failed(&self, front: &Front, error: &str);
+
+    /// There is no place.
+    fn rests(&mut self, _front: &Front) {}
 }
 
 /// Of the variables, as they are now.
@@ -84,7 +90,11 @@ fn run(front: &Arc<Front>, work: &mut dyn Work) {
         let settings = Settings::of(front);
         // Whoever changes a setting does not wait for the next try.
         let waits = failed.as_ref().is_some_and(|(since, then)| *then == settings && since.elapsed() < RETRY);
-        if settings.place.is_empty() || waits {
+        if settings.place.is_empty() {
+            work.rests(front);
+            continue;
+        }
+        if waits {
             continue;
         }
         let done = match work.is_due(front, &settings) {
@@ -217,7 +227,11 @@ impl From<Failure> for Broken {
 }
 
 /// The thread that archives the log.
-struct Archiving;
+#[derive(Default)]
+struct Archiving {
+    /// What is not archived is not purged, also while the place cannot be written.
+    holding: Option<Arc<RunningDump>>,
+}
 
 impl Work for Archiving {
     fn is_due(&mut self, front: &Front, settings: &Settings) -> Result<bool, Failure> {
@@ -226,19 +240,31 @@ impl Work for Archiving {
             true if archived_us.load(Ordering::Relaxed) > 0 => {}
             // Until the first success the delay counts from here.
             true => archived_us.store(now_us(), Ordering::Relaxed),
-            false => archived_us.store(0, Ordering::Relaxed),
+            false => {
+                archived_us.store(0, Ordering::Relaxed);
+                self.rests(front);
+            }
         }
         Ok(settings.log && front.binary_log.get().is_some())
     }
 
     fn work(&mut self, front: &Arc<Front>, settings: &Settings) -> Result<(), Failure> {
         let (Some(log), Some(files)) = (front.binary_log.get(), front.server.binary_log.get()) else { return Ok(()) };
+        let files = files.files()?;
+        let holding = self.holding.get_or_insert_with(|| {
+            let holding = front.server.replicas.begin_dump(0, 0, String::new());
+            holding.reads(files.first().map_or(0, |file| file.number));
+            holding
+        });
         let place = settings.open()?;
-        let names: Vec<String> = files.files()?.into_iter().map(|file| file.name).collect();
+        let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
         let uuid = shown(front, "server_uuid");
         let told = &mut |line: &str| tracing::warn!("archive of the binary log: {line}");
         let archive = LogArchive::go_on(&*place, &uuid, &names, true, LOG_DELAY, told)?;
         let start = archive.start();
+        if let Some(file) = file_number(&start.file) {
+            holding.reads(file);
+        }
         let request = DumpRequest { file: start.file.into_bytes(), position: start.pos, waits: true, ..DumpRequest::default() };
         let terms = DumpTerms {
             server_id: shown(front, "server_id").parse().unwrap_or(0),
@@ -247,7 +273,8 @@ impl Work for Archiving {
             checksum: ReplicaChecksum::Crc32,
             heartbeat: Some(LOG_DELAY),
         };
-        let mut peer = Archiver { front, settings, archive, failure: None, looked: Instant::now(), read_us: now_us() };
+        let (looked, read_us) = (Instant::now(), now_us());
+        let mut peer = Archiver { front, settings, archive, holding, failure: None, looked, read_us };
         let ended = dump(&**log, &request, &terms, &mut peer);
         if peer.failure.is_none() {
             peer.failure = peer.archive.store().err();
@@ -263,6 +290,12 @@ impl Work for Archiving {
         tracing::error!("the binary log cannot be archived: {error}");
         *status(front).last_error.lock() = error.to_string();
     }
+
+    fn rests(&mut self, front: &Front) {
+        if let Some(holding) = self.holding.take() {
+            front.server.replicas.end_dump(&holding);
+        }
+    }
 }
 
 /// Takes the log as a replica does.
@@ -270,6 +303,7 @@ struct Archiver<'a> {
     front: &'a Front,
     settings: &'a Settings,
     archive: LogArchive<'a>,
+    holding: &'a RunningDump,
     failure: Option<Failure>,
     looked: Instant,
     /// When everything that was written had been read.
@@ -280,6 +314,9 @@ impl Archiver<'_> {
     fn show(&self) {
         let status = status(self.front);
         let end = self.archive.start();
+        if let Some(file) = file_number(&end.file) {
+            self.holding.reads(file);
+        }
         *status.log_end.lock() = format!("{}:{}", end.file, end.pos);
         if self.archive.is_stored() {
             status.log_archived_us.store(self.read_us, Ordering::Relaxed);
@@ -311,6 +348,7 @@ impl DumpPeer for Archiver<'_> {
         }
     }
 
+    /// What it reads is not stored yet: `show` says what is.
     fn reads(&mut self, _file: u32) {}
 
     fn stop(&mut self) -> Option<DumpStop> {
