@@ -201,3 +201,60 @@ fn write_branches(client: &mut Client, first: u64, stop: &AtomicBool) -> (Vec<u6
 fn cycles() -> u64 {
     std::env::var("VAQUITA_KILL_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(5)
 }
+
+/// Statements about branches that the log has.
+fn logged(client: &mut Client) -> Vec<String> {
+    let mut texts = Vec::new();
+    for file in column(client, "SHOW BINARY LOGS") {
+        let name = file.split(',').next().expect("a name");
+        let events = client.query(&format!("SHOW BINLOG EVENTS IN '{name}'")).rows();
+        texts.extend(events.into_iter().map(|mut event| event.remove(5)).filter(|text| text.starts_with("XA ")));
+    }
+    texts
+}
+
+/// A replica would know no branch to end.
+#[test]
+fn the_log_has_the_end_of_branches_that_it_has() {
+    let server = Server::start("xa-told");
+    let mut client = server.connect();
+    for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"] {
+        ok(&mut client, sql);
+    }
+    let mut branch = |id: &str, work: &[&str]| {
+        let begin = [format!("XA START '{id}'")];
+        let end = [format!("XA END '{id}'"), format!("XA PREPARE '{id}'")];
+        let work = work.iter().map(|sql| sql.to_string());
+        begin.into_iter().chain(work).chain(end).for_each(|sql| ok(&mut client, &sql));
+    };
+    branch("read", &["SELECT * FROM d.t"]);
+    branch("undone", &["SAVEPOINT s", "INSERT INTO d.t VALUES (2)", "ROLLBACK TO s"]);
+    branch("read2", &["SELECT * FROM d.t"]);
+    branch("read3", &["SELECT * FROM d.t"]);
+    branch("written", &["INSERT INTO d.t VALUES (3)"]);
+    let mut unlogged = server.connect();
+    ok(&mut unlogged, "SET sql_log_bin = 0");
+    for sql in ["XA START 'unlogged'", "INSERT INTO d.t VALUES (4)", "XA END 'unlogged'", "XA PREPARE 'unlogged'"] {
+        ok(&mut unlogged, sql);
+    }
+    let mut other = server.connect();
+    let begun = logged(&mut other);
+    assert!(begun.iter().all(|text| text.contains(&hex("written"))), "{begun:?}");
+    ok(&mut other, "XA COMMIT 'read'");
+    ok(&mut other, "XA ROLLBACK 'read2'");
+    // Also over a start.
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    for sql in ["XA COMMIT 'undone'", "XA COMMIT 'read3'", "XA COMMIT 'unlogged'"] {
+        ok(&mut client, sql);
+    }
+    assert_eq!(logged(&mut client), begun);
+    ok(&mut client, "XA COMMIT 'written'");
+    let ended = logged(&mut client);
+    assert_eq!(ended.len(), begun.len() + 1);
+    assert_eq!(column(&mut client, "SELECT a FROM d.t ORDER BY a"), ["1", "3", "4"]);
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -6,7 +6,7 @@ use vaquita_exec::ddl::text_column;
 use vaquita_parser::ast::{self, Xa};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
-use vaquita_storage::{XID_PART_BYTES_MAX, Xid};
+use vaquita_storage::{LogBuffer, XID_PART_BYTES_MAX, Xid};
 use vaquita_types::errno::{ER_XAER_INVAL, ER_XAER_OUTSIDE};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -96,7 +96,11 @@ impl Session {
     fn end_prepared(&mut self, xid: &Xid, commit: bool) -> Result<Done> {
         self.transaction.refuse_unless_outside()?;
         self.locked.admit_commit(self.env.settings.metadata_lock_wait)?;
-        let told = self.told_of_prepared(xid, commit)?;
+        // A log that has not the branch cannot have its end.
+        let told = match self.server.engine.xa_is_told(xid) {
+            true => self.told_of_prepared(xid, commit)?,
+            false => LogBuffer::default(),
+        };
         let ended = self.server.engine.xa_end(xid, commit, &told);
         self.client.end_commit();
         ended.map(|()| Done::nothing())

@@ -14,7 +14,7 @@
 //!
 //! | what     | how                                                                                        |
 //! |----------|--------------------------------------------------------------------------------------------|
-//! | version  | byte 1                                                                                     |
+//! | version  | byte 1; 2 if the binary log was told nothing of the branch                                 |
 //! | isolation| byte: 0 READ UNCOMMITTED to 3 SERIALIZABLE                                                 |
 //! | locks    | list of: byte 0 S or 1 X on a key, string; 2 on a table, byte mode, id; 3 S or 4 X on a range, two strings |
 //! | rows     | list of: table id, signed change of the row count                                          |
@@ -48,6 +48,7 @@ use crate::rocks::Family;
 /// Catalog keys that start with this byte are prepared branches.
 const KEY_PREFIX: u8 = 7;
 const RECORD_VERSION: u8 = 1;
+const RECORD_VERSION_UNTOLD: u8 = 2;
 /// Bytes of one piece of a record: small enough for a memtable, large enough to be few.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes of each part of an id (MySQL: MAXGTRIDSIZE, MAXBQUALSIZE).
@@ -93,6 +94,8 @@ impl Xid {
 /// What a commit needs, as it is kept on disk.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
+    /// The binary log has the branch, and is to be told of its end.
+    pub told: bool,
     pub isolation: Isolation,
     pub locks: Vec<(LockTarget, LockMode)>,
     pub rows: Vec<(TableId, i64)>,
@@ -105,7 +108,7 @@ pub(crate) type RecordWrite = (Family, Vec<u8>, Option<Vec<u8>>);
 impl Record {
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        w.byte(RECORD_VERSION);
+        w.byte(if self.told { RECORD_VERSION } else { RECORD_VERSION_UNTOLD });
         w.byte(self.isolation as u8);
         w.list(&self.locks, |w, (target, mode)| match target {
             LockTarget::Key(key) => {
@@ -137,9 +140,11 @@ impl Record {
 
     pub fn decode(bytes: &[u8]) -> Option<Record> {
         let mut r = Reader { rest: bytes };
-        if r.byte()? != RECORD_VERSION {
-            return None;
-        }
+        let told = match r.byte()? {
+            RECORD_VERSION => true,
+            RECORD_VERSION_UNTOLD => false,
+            _ => return None,
+        };
         let isolation = match r.byte()? {
             0 => Isolation::ReadUncommitted,
             1 => Isolation::ReadCommitted,
@@ -153,7 +158,7 @@ impl Record {
             let family = if r.flag()? { Family::Catalog } else { Family::Data };
             Some((family, r.bytes()?.to_vec(), r.option(|r| r.bytes().map(<[u8]>::to_vec))?))
         })?;
-        r.rest.is_empty().then_some(Record { isolation, locks, rows, writes })
+        r.rest.is_empty().then_some(Record { told, isolation, locks, rows, writes })
     }
 }
 
@@ -193,6 +198,8 @@ enum Branch {
 pub(crate) struct Prepared {
     pub owner: Arc<Owner>,
     pub held: HeldLocks,
+    /// `Record::told`.
+    pub told: bool,
 }
 
 /// A branch that a session works in: its id is free again when this is dropped, unless it was prepared.
@@ -239,6 +246,12 @@ impl Store {
         branches.iter().filter(|(_, branch)| matches!(branch, Branch::Prepared(_))).map(|(xid, _)| xid.clone()).collect()
     }
 
+    /// Whether the binary log was told of a prepared branch.
+    pub fn xa_is_told(&self, xid: &Xid) -> bool {
+        let branches = self.xa_branches().by_id.lock();
+        matches!(branches.get(xid), Some(Branch::Prepared(prepared)) if prepared.told)
+    }
+
     /// XA COMMIT or XA ROLLBACK of a prepared branch; returns when that is durable. Error 1397 if there is none.
     /// `told` is for the binary log.
     pub fn xa_end(self: &Arc<Store>, xid: &Xid, commit: bool, told: &LogBuffer) -> Result<()> {
@@ -275,7 +288,7 @@ impl Store {
             self.xa_branches().by_id.lock().insert(xid.clone(), Branch::Prepared(prepared));
             return Err(error);
         }
-        let Prepared { owner, mut held } = prepared;
+        let Prepared { owner, mut held, .. } = prepared;
         self.locks().release_all(owner.id, &mut held);
         self.unregister(owner.id);
         self.xa_branches().by_id.lock().remove(xid);
@@ -347,7 +360,7 @@ impl Store {
             owner.set_rows_locked(held.len() as u64);
             owner.set_rows_modified(record.writes.len() as u64);
             self.note_prepared(owner.id);
-            self.xa_branches().by_id.lock().insert(xid, Branch::Prepared(Prepared { owner, held }));
+            self.xa_branches().by_id.lock().insert(xid, Branch::Prepared(Prepared { owner, held, told: record.told }));
         }
         Ok(count)
     }
@@ -391,7 +404,8 @@ mod tests {
 
     #[test]
     fn records_and_keys_come_back() {
-        let record = Record {
+        let mut record = Record {
+            told: true,
             isolation: Isolation::Serializable,
             locks: vec![
                 (LockTarget::Table(TableId(7)), LockMode::IX),
@@ -403,10 +417,13 @@ mod tests {
             rows: vec![(TableId(7), -3)],
             writes: vec![(Family::Data, vec![1, 2], Some(vec![3])), (Family::Data, vec![1, 3], None)],
         };
-        let bytes = record.encode();
-        assert_eq!(Record::decode(&bytes), Some(record));
-        for end in 0..bytes.len() {
-            assert_eq!(Record::decode(&bytes[..end]), None);
+        for told in [true, false] {
+            record.told = told;
+            let bytes = record.encode();
+            for end in 0..bytes.len() {
+                assert_eq!(Record::decode(&bytes[..end]), None);
+            }
+            assert_eq!(Record::decode(&bytes).as_ref(), Some(&record));
         }
         let xid = Xid { format_id: 99, gtrid: b"a\0b".to_vec(), bqual: vec![] };
         assert_eq!(Xid::from_key(&xid.chunk_key(3)), Some(xid.clone()));
