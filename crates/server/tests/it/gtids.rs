@@ -219,3 +219,27 @@ fn clients_are_told_the_gtids_of_their_transactions() {
         assert_eq!(told(&mut client, sql), gtids(set), "{sql}");
     }
 }
+
+/// Whoever carries the log out meets what was there.
+#[test]
+fn the_log_has_changes_of_accounts_in_their_order() {
+    const ROUNDS: usize = 300;
+    let server = Server::start("gtids-accounts");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let mut client = server.connect();
+            let sql = if thread % 2 == 0 { "CREATE ROLE 'it_is'" } else { "DROP ROLE 'it_is'" };
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    assert!(matches!(code(&client.query(sql)), 0 | 1396), "{sql}");
+                }
+            });
+        }
+    });
+    let mut client = server.connect();
+    let events = client.query("SHOW BINLOG EVENTS").rows();
+    let told = events.iter().map(|event| &event[5]).filter(|text| text.contains("it_is"));
+    let created: Vec<bool> = told.map(|text| text.to_ascii_uppercase().contains("CREATE ROLE")).collect();
+    assert!(created.len() > 1, "both have happened");
+    assert!(created.iter().enumerate().all(|(at, created)| *created == (at % 2 == 0)), "{created:?}");
+}

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use vaquita_exec::context::{AccountInfo, DatabaseGrantInfo, RoutineGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_password::{FastDigest, Plugin};
@@ -187,6 +187,8 @@ pub struct Accounts {
     usages: Mutex<HashMap<(String, String), Arc<usage::Usage>>>,
     /// Held while a statement changes accounts.
     changing: Mutex<()>,
+    /// `in_order`.
+    telling: Mutex<()>,
     version: AtomicU64,
 }
 
@@ -205,6 +207,7 @@ impl Accounts {
             failures: Mutex::default(),
             usages: Mutex::default(),
             changing: Mutex::default(),
+            telling: Mutex::default(),
             version: AtomicU64::new(1),
         })
     }
@@ -216,6 +219,17 @@ impl Accounts {
     #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// Held from before a statement changes accounts until the log has been told of it: the log has such statements in the order in which they
+    /// have changed something.
+    pub fn in_order(&self, blocking: impl FnOnce(&mut dyn FnMut())) -> MutexGuard<'_, ()> {
+        if let Some(free) = self.telling.try_lock() {
+            return free;
+        }
+        let mut guard = None;
+        blocking(&mut || guard = Some(self.telling.lock()));
+        guard.unwrap_or_else(|| self.telling.lock())
     }
 
     /// Replaces, adds and removes records, all or none. `change` works on a copy of the list.

@@ -43,12 +43,17 @@ impl Session {
         let chars = self.password_chars();
         self.access.actor(database.as_deref(), chars).may_begin(ast)?;
         self.enter_ddl(None)?;
-        let (accounts, by) = (self.server.accounts(), self.access.actor(database.as_deref(), chars));
-        let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &self.server.catalog, ast, &by));
+        let server = self.server.clone();
+        let accounts = server.accounts();
+        let in_order = accounts.in_order(|wait| server.blocking(wait));
+        let by = self.access.actor(database.as_deref(), chars);
+        let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &server.catalog, ast, &by));
         let made = by.random.rows(self.env.connection_collation());
+        let changed = changed.unwrap_or_else(|| Ok(Vec::new()));
+        let told = changed.and_then(|changed| self.tell_accounts(ast).map(|()| changed));
+        drop(in_order);
         self.locked.end_ddl();
-        let changed = changed.unwrap_or_else(|| Ok(Vec::new()))?;
-        self.tell_accounts(ast)?;
+        let changed = told?;
         if let Ast::AlterUser(alter) = ast
             && matches!(alter.options.password_expire, Some(PasswordExpire::Now))
             && alter.users.iter().any(|user| self.access.is_own(&user.name))
@@ -67,11 +72,14 @@ impl Session {
         if let Err(error) = self.enter_ddl(None) {
             return Some(Err(error));
         }
+        let server = self.server.clone();
+        let in_order = server.accounts().in_order(|wait| server.blocking(wait));
         let by = self.access.actor(None, self.password_chars());
-        let done = self.server.accounts().set_password(set, &by);
+        let done = server.accounts().set_password(set, &by);
         let made = by.random.rows(self.env.connection_collation());
-        self.locked.end_ddl();
         let told = done.and_then(|()| self.tell_password(set));
+        drop(in_order);
+        self.locked.end_ddl();
         Some(told.and_then(|()| self.put_passwords(made, exchange)))
     }
 
