@@ -74,8 +74,8 @@ pub use catalog::statistics::{IndexStatistics, TableStatistics};
 pub use catalog::table::{Buffers, Duplicate, Table, Written};
 pub use catalog::validation::{ChangedRows, Validation};
 pub use catalog::{
-    AloneMap, AlterContext, Altered, Catalog, CommitNote, DdlContext, FirstRows, Leftovers, MetaChanges, Progress, RowChange,
-    RowCheck, SessionCatalog, Stage, StageProgress, TableName, TriggerPlace, stores_alike,
+    AloneMap, AlterContext, Altered, Catalog, CommitNote, DdlContext, FirstRows, Leftovers, MetaChanges, Named, Progress,
+    RowChange, RowCheck, SessionCatalog, Stage, StageProgress, TableName, TriggerPlace, stores_alike,
 };
 pub use commit::active::{Isolation, TxnInfo};
 pub use commit::counters::LOG_PLACE;

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Server, context, server, table_def};
-use vaquita_storage::{Altered, Catalog, Engine, EngineHooks, EngineOptions};
+use vaquita_storage::{Altered, Catalog, CommitNote, DdlContext, Engine, EngineHooks, EngineOptions, Named};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
 use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -105,7 +105,8 @@ fn objects_go_alone_and_with_their_database() {
     for name in ["a", "b", "c"] {
         create(catalog, ObjectKind::View, name);
     }
-    let dropped = catalog.drop_objects(&[("db", "a"), ("db", "x"), ("db", "b")], ObjectKind::View, &context()).expect("drop");
+    let dropped =
+        catalog.drop_objects(&[("db", "a"), ("db", "x"), ("db", "b")], &[], ObjectKind::View, &context()).expect("drop");
     assert_eq!((dropped, names(catalog, ObjectKind::View)), (vec![1], vec!["c".to_string()]));
     assert!(!catalog.drop_object(("db", ObjectKind::Procedure, "c"), &[], &context()).expect("drop"));
     // Names that begin with the database's name are of another one.
@@ -118,6 +119,36 @@ fn objects_go_alone_and_with_their_database() {
     let server = restart(server);
     assert!(names(&server.catalog, ObjectKind::View).is_empty());
     assert_eq!(server.catalog.objects("db2", ObjectKind::View).expect("objects").len(), 1);
+}
+
+/// What goes with a statement that does nothing is committed if it is still so, and else not.
+#[test]
+fn who_finds_nothing_to_do_looks_again() {
+    let server = with_database();
+    let catalog = &server.catalog;
+    create(catalog, ObjectKind::View, "v");
+    catalog.create_table(table_def("t", "a int", &["primary a"]), &context()).expect("table");
+    let view = |name| Named::Object("db", ObjectKind::View, name);
+    let cases: [(&[Named<'_>], bool, bool); 8] = [
+        (&[Named::Database("db")], true, true),
+        (&[Named::Database("db")], false, false),
+        (&[Named::Database("x"), Named::Table(("db", "v")), Named::Table(("x", "t"))], false, true),
+        (&[Named::TableOrView(("db", "v")), Named::TableOrView(("db", "t")), Named::Table(("db", "t"))], true, true),
+        (&[view("v")], false, false),
+        (&[view("t"), view("w")], false, true),
+        (&[view("w"), view("v")], false, false),
+        (&[view("w")], true, false),
+    ];
+    for (at, (named, there, told)) in cases.into_iter().enumerate() {
+        let key = vaquita_storage::meta_key(format!("test/{at}").as_bytes());
+        let note = Arc::new(CommitNote::new(key, b"noted".to_vec()));
+        let version = catalog.version();
+        let context = DdlContext { note: Some(note.clone()), ..context() };
+        assert_eq!(catalog.tell_unchanged(named, there, &context).expect("told"), told, "{named:?}");
+        assert_eq!((note.is_written(), catalog.version()), (told, version), "{named:?}");
+        let stored = catalog.meta_get(format!("test/{at}").as_bytes()).expect("read");
+        assert_eq!(stored.is_some(), told, "{named:?}");
+    }
 }
 
 #[test]

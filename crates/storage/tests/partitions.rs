@@ -146,7 +146,7 @@ fn a_dropped_or_emptied_table_leaves_nothing() {
     assert_eq!(table.row_count(&begin(&s)).expect("count"), 0);
     insert(&s, 2, 1..3);
     assert_sound(&s, 2);
-    s.catalog.drop_tables(&[("db", "t")], &context()).expect("drop");
+    s.catalog.drop_tables(&[("db", "t")], &[], &context()).expect("drop");
     drop(table);
     assert_reclaimed(&s);
 }
@@ -188,6 +188,6 @@ fn subpartitions_are_partitions_to_storage_and_are_read_back() {
     changed(&s, |partitions| partitions[1] = empty("p0sp1"));
     assert_sound(&s, 3);
     assert_reclaimed(&s);
-    s.catalog.drop_tables(&[("db", "t")], &context()).expect("drop");
+    s.catalog.drop_tables(&[("db", "t")], &[], &context()).expect("drop");
     assert_reclaimed(&s);
 }

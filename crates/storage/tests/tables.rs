@@ -249,7 +249,10 @@ fn databases_and_tables() {
     assert_eq!(code(c.create_table(table_def("t", "id int", &[]), &ctx)), (1050, "Table 't' already exists".into()));
     let elsewhere = TableDef { database: "none".into(), ..table_def("t", "id int", &[]) };
     assert_eq!(code(c.create_table(elsewhere, &ctx)), (1049, "Unknown database 'none'".into()));
-    assert_eq!(code(c.drop_tables(&[("db", "t"), ("db", "x"), ("db", "y")], &ctx)), (1051, "Unknown table 'db.x,db.y'".into()));
+    assert_eq!(
+        code(c.drop_tables(&[("db", "t"), ("db", "x"), ("db", "y")], &[], &ctx)),
+        (1051, "Unknown table 'db.x,db.y'".into())
+    );
     assert_eq!(code(c.drop_database("none", &ctx)).0, 1008);
 
     c.create_table(table_def("u", "id int", &[]), &ctx).unwrap();
@@ -286,7 +289,7 @@ fn dropped_data_is_reclaimed() {
     let s = Server::with_table("id int", &["primary id"]);
     s.insert("t", &[&[int(1)], &[int(2)]]).unwrap();
     let old = s.table("t");
-    s.catalog.drop_tables(&[("db", "t")], &context()).unwrap();
+    s.catalog.drop_tables(&[("db", "t")], &[], &context()).unwrap();
     s.catalog.reclaim().unwrap();
     let txn = s.begin();
     let mut cursor = txn.scan(old.codec.clustered().all(), Direction::Forward, ScanOptions::default()).unwrap();

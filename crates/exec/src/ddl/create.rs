@@ -7,12 +7,12 @@ use std::sync::Arc;
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::bind::is_dictionary_view;
 use vaquita_plan::env::Level;
-use vaquita_storage::{FirstRows, Table, Transaction, kill_point};
+use vaquita_storage::{FirstRows, Named, Table, Transaction, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_PARTITION_NO_TEMPORARY,
-    ER_RESERVED_TABLESPACE_NAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY, ER_WRONG_OBJECT, ER_WRONG_PERFSCHEMA_USAGE,
+    ER_RESERVED_TABLESPACE_NAME, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
+    ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY, ER_WRONG_OBJECT, ER_WRONG_PERFSCHEMA_USAGE,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, ObjectKind, TableDef, TableId, TableOptions};
@@ -98,6 +98,9 @@ impl Ddl<'_> {
             if !create.if_not_exists {
                 return Err(error);
             }
+            if !create.temporary && create.select.is_none() {
+                self.tell_unchanged(&[Named::TableOrView((database, &create.name.name))], true)?;
+            }
             self.session.warn(Level::Note, error);
             return Ok(None);
         }
@@ -123,7 +126,12 @@ impl Ddl<'_> {
             let mut later = self.filler.filter(|_| filler.is_none()).map(RefCell::borrow_mut);
             let filled_by = filler.as_mut().or(later.as_deref_mut());
             let rows = FirstRows { auto_increment: wanted.auto_increment, filled_by };
-            let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
+            let made = self.catalog.create_table_with(wanted.def, rows, &self.context);
+            let table = made.map_err(|error| match create.if_not_exists && error.is(&ER_TABLE_EXISTS_ERROR) {
+                // Another session was first, which is then found.
+                true => Error::new(&ER_TABLE_DEF_CHANGED, &[]),
+                false => error,
+            })?;
             if let Some(later) = &mut later {
                 self.catalog.finish_table(later, &table.def.database, &table.def.name)?;
             }

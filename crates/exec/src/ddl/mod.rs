@@ -42,7 +42,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
-use vaquita_storage::{DdlContext, SessionCatalog, Table, Transaction, TxnOptions};
+use vaquita_storage::{DdlContext, Named, SessionCatalog, Table, TableName, Transaction, TxnOptions};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_ILLEGAL_HA, ER_NO_DB_ERROR, ER_NO_SUCH_DB,
@@ -226,18 +226,32 @@ impl<'a> Ddl<'a> {
         let collation = self.database_collation(options, self.session.run_settings().server_collation)?;
         check_identifier(name)
             .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
-        let created = match is_system_database(name) {
+        let create = || match is_system_database(name) {
             true if if_not_exists => Err(Error::new(&ER_DB_CREATE_EXISTS, &[&name])),
             true => Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name])),
-            false => self.catalog.create_database(name, collation, &self.context),
+            false => match self.catalog.create_database(name, collation, &self.context) {
+                Err(error) if error.is(&ER_DB_CREATE_EXISTS) && if_not_exists => {
+                    self.tell_unchanged(&[Named::Database(name)], true)?;
+                    Err(error)
+                }
+                created => created,
+            },
         };
-        match created {
+        match self.retrying(create) {
             Err(error) if error.is(&ER_DB_CREATE_EXISTS) && if_not_exists => {
                 self.session.warn(Level::Note, error);
                 Ok(1)
             }
             Err(error) => Err(error),
             Ok(()) => Ok(1),
+        }
+    }
+
+    /// A statement has found all of these, or none, and so nothing to do. Error 1412: it has to look again.
+    fn tell_unchanged(&self, named: &[Named<'_>], there: bool) -> Result<()> {
+        match self.catalog.tell_unchanged(named, there, &self.context)? {
+            true => Ok(()),
+            false => Err(Error::new(&ER_TABLE_DEF_CHANGED, &[])),
         }
     }
 
@@ -276,7 +290,14 @@ impl<'a> Ddl<'a> {
         if is_system_database(name) {
             return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
         }
-        match self.retrying(|| self.catalog.drop_database(name, &self.context)) {
+        let drop = || match self.catalog.drop_database(name, &self.context) {
+            Err(error) if error.is(&ER_DB_DROP_EXISTS) && if_exists => {
+                self.tell_unchanged(&[Named::Database(name)], false)?;
+                Err(error)
+            }
+            dropped => dropped,
+        };
+        match self.retrying(drop) {
             Err(error) if error.is(&ER_DB_DROP_EXISTS) && if_exists => {
                 self.session.warn(Level::Note, error);
                 Ok(0)
@@ -287,6 +308,10 @@ impl<'a> Ddl<'a> {
 
     /// All or none. `temporary`: of the session's temporary tables alone.
     fn drop_tables(&self, temporary: bool, if_exists: bool, names: &[Name]) -> Result<u64> {
+        self.retrying(|| self.drop_found_tables(temporary, if_exists, names))
+    }
+
+    fn drop_found_tables(&self, temporary: bool, if_exists: bool, names: &[Name]) -> Result<u64> {
         let (mut of_session, mut permanent, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let full = (self.database_of(name)?, name.name.as_str());
@@ -301,17 +326,22 @@ impl<'a> Ddl<'a> {
             } else if !temporary && self.catalog.permanent(full.0, full.1)?.is_some() {
                 permanent.push(full);
             } else {
-                missing.push(format!("{}.{}", full.0, full.1));
+                missing.push(full);
             }
         }
+        let shown = |missing: &[TableName<'_>]| missing.iter().map(|(db, name)| format!("{db}.{name}")).collect::<Vec<_>>();
         if !missing.is_empty() && !if_exists {
-            return Err(Error::new(&ER_BAD_TABLE_ERROR, &[&missing.join(",")]));
+            return Err(Error::new(&ER_BAD_TABLE_ERROR, &[&shown(&missing).join(",")]));
         }
-        for name in missing {
-            self.session.warn(Level::Note, Error::new(&ER_BAD_TABLE_ERROR, &[&name]));
-        }
+        let absent: &[TableName<'_>] = if temporary { &[] } else { &missing };
         if !permanent.is_empty() {
-            self.retrying(|| self.catalog.drop_tables(&permanent, &self.context))?;
+            self.catalog.drop_tables(&permanent, absent, &self.context)?;
+        } else if !absent.is_empty() {
+            let absent: Vec<_> = absent.iter().map(|name| Named::Table(*name)).collect();
+            self.tell_unchanged(&absent, false)?;
+        }
+        for name in shown(&missing) {
+            self.session.warn(Level::Note, Error::new(&ER_BAD_TABLE_ERROR, &[&name]));
         }
         for name in of_session {
             self.catalog.drop_temporary(name);

@@ -11,12 +11,13 @@ use vaquita_plan::bind::{Place, PlanContext, define_view, invalid_view, view_col
 use vaquita_plan::catalog::View;
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::uses::Uses;
-use vaquita_storage::SessionCatalog;
+use vaquita_storage::{Named, SessionCatalog};
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
 use vaquita_types::convert::to_text;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DUP_FIELDNAME, ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_TABLE_EXISTS_ERROR,
-    ER_VIEW_NONUPD_CHECK, ER_VIEW_SELECT_CLAUSE, ER_VIEW_WRONG_LIST, ER_WARN_VIEW_MERGE, ER_WRONG_COLUMN_NAME, ER_WRONG_OBJECT,
+    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DUP_FIELDNAME, ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_TABLE_DEF_CHANGED,
+    ER_TABLE_EXISTS_ERROR, ER_VIEW_NONUPD_CHECK, ER_VIEW_SELECT_CLAUSE, ER_VIEW_WRONG_LIST, ER_WARN_VIEW_MERGE,
+    ER_WRONG_COLUMN_NAME, ER_WRONG_OBJECT,
 };
 use vaquita_types::schema::{ColumnDef, ObjectKind, SqlSecurity, StoredObject};
 use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
@@ -32,6 +33,10 @@ const CHARSET_CHARS_MAX: u32 = 64;
 
 impl Ddl<'_> {
     pub(super) fn create_view(&self, create: &CreateView) -> Result<u64> {
+        self.retrying(|| self.make_view(create))
+    }
+
+    fn make_view(&self, create: &CreateView) -> Result<u64> {
         let (database, name) = (self.database_of(&create.name)?, create.name.name.as_str());
         check_identifier(name)?;
         if create.query.into.is_some() {
@@ -68,6 +73,7 @@ impl Ddl<'_> {
             if !create.if_not_exists {
                 return Err(exists);
             }
+            self.tell_unchanged(&[Named::TableOrView((database, name))], true)?;
             self.session.warn(Level::Note, exists);
             return Ok(0);
         }
@@ -114,7 +120,8 @@ impl Ddl<'_> {
             self.session.warn(Level::Note, unknown);
         }
         let made = self.catalog.create_object(object, create.or_replace || create.alter, &[], &self.context)?;
-        made.map(|_| 0).ok_or(exists)
+        // Another session was first, which IF NOT EXISTS then finds.
+        made.map(|_| 0).ok_or_else(|| if create.if_not_exists { Error::new(&ER_TABLE_DEF_CHANGED, &[]) } else { exists })
     }
 
     /// What PREPARE says of the query of CREATE VIEW.
@@ -131,6 +138,10 @@ impl Ddl<'_> {
     }
 
     pub(super) fn drop_views(&self, if_exists: bool, names: &[Name]) -> Result<u64> {
+        self.retrying(|| self.drop_found_views(if_exists, names))
+    }
+
+    fn drop_found_views(&self, if_exists: bool, names: &[Name]) -> Result<u64> {
         let (mut views, mut definers, mut tables, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let database = self.database_of(name)?;
@@ -144,18 +155,24 @@ impl Ddl<'_> {
             }
         }
         if !if_exists {
-            if let Some(error) = tables.into_iter().next() {
-                return Err(error);
+            if !tables.is_empty() {
+                return Err(tables.remove(0));
             }
             if !unknown.is_empty() {
                 return Err(Error::new(&ER_BAD_TABLE_ERROR, &[&unknown.join(",")]));
             }
-        } else {
-            let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
-            tables.into_iter().chain(unknown).for_each(|note| self.session.warn(Level::Note, note));
         }
         definers.iter().try_for_each(self.may_change_what_is_of)?;
-        self.catalog.drop_objects(&views, ObjectKind::View, &self.context)?;
+        let all = names.iter().map(|name| Ok((self.database_of(name)?, name.name.as_str()))).collect::<Result<Vec<_>>>()?;
+        let absent: Vec<_> = all.into_iter().filter(|name| !views.contains(name)).collect();
+        if views.is_empty() {
+            let absent: Vec<_> = absent.iter().map(|(database, name)| Named::Object(database, ObjectKind::View, name)).collect();
+            self.tell_unchanged(&absent, false)?;
+        } else {
+            self.catalog.drop_objects(&views, &absent, ObjectKind::View, &self.context)?;
+        }
+        let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
+        tables.into_iter().chain(unknown).for_each(|note| self.session.warn(Level::Note, note));
         Ok(0)
     }
 

@@ -9,7 +9,7 @@ use vaquita_plan::env::{Env, Level};
 use vaquita_plan::eval::coerce::{self, DateNeed};
 use vaquita_plan::func::interval_of;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::Altered;
+use vaquita_storage::{Altered, Named};
 use vaquita_types::convert::to_text;
 use vaquita_types::errno::{
     ER_EVENT_ALREADY_EXISTS, ER_EVENT_CANNOT_ALTER_IN_THE_PAST, ER_EVENT_CANNOT_CREATE_IN_THE_PAST, ER_EVENT_DOES_NOT_EXIST,
@@ -23,6 +23,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
+use super::other_statements::until_told;
 use super::program::check_program_name;
 use crate::answer::Flow;
 use crate::event_times::{Part, part};
@@ -63,7 +64,11 @@ impl Session {
         }
         let context = self.ddl_context();
         self.enter_ddl(None)?;
-        let made = self.server.catalog.create_object(object, false, &[], &context);
+        let catalog = &self.server.catalog;
+        let there = [Named::Object(&database, ObjectKind::Event, name)];
+        let made = until_told(create.if_not_exists, (catalog, &there, true), &context, Option::is_none, || {
+            catalog.create_object(object.clone(), false, &[], &context)
+        });
         self.locked.end_ddl();
         if made?.is_none() {
             let error = Error::new(&ER_EVENT_ALREADY_EXISTS, &[name]);
@@ -160,7 +165,15 @@ impl Session {
         }
         let context = self.ddl_context();
         self.enter_ddl(None)?;
-        let dropped = self.server.catalog.drop_object((&database, ObjectKind::Event, &name.name), &[], &context);
+        let (catalog, key) = (&self.server.catalog, (database.as_str(), ObjectKind::Event, name.name.as_str()));
+        let absent = [Named::Object(key.0, key.1, key.2)];
+        let dropped = until_told(
+            if_exists,
+            (catalog, &absent, false),
+            &context,
+            |dropped| !dropped,
+            || catalog.drop_object(key, &[], &context),
+        );
         self.locked.end_ddl();
         if !dropped? {
             if !if_exists {

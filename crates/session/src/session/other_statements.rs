@@ -7,7 +7,7 @@ use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
 use vaquita_plan::env::Level;
-use vaquita_storage::{DdlContext, KeyRules};
+use vaquita_storage::{Catalog, DdlContext, KeyRules, Named};
 use vaquita_types::errno::{
     ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_PLUGIN_DELETE_BUILTIN,
     ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST,
@@ -325,6 +325,22 @@ pub(super) fn ddl_context(client: &Client, settings: &Settings) -> DdlContext {
         progress: client.progress.clone(),
         foreign_keys,
         note: None,
+    }
+}
+
+/// Runs a statement that may find nothing to do until the log has that (`Catalog::tell_unchanged`), or it has done something.
+pub(super) fn until_told<T>(
+    may_find_nothing: bool,
+    (catalog, named, there): (&Catalog, &[Named<'_>], bool),
+    context: &DdlContext,
+    found_nothing: impl Fn(&T) -> bool,
+    run: impl Fn() -> Result<T>,
+) -> Result<T> {
+    loop {
+        let done = run()?;
+        if !may_find_nothing || !found_nothing(&done) || catalog.tell_unchanged(named, there, context)? {
+            return Ok(done);
+        }
     }
 }
 

@@ -205,10 +205,14 @@ impl Change<'_> {
         Ok(self.exists(name)? || self.txn.meta_get(&keys::object(name.0, ObjectKind::View, name.1))?.is_some())
     }
 
+    pub(super) fn has_database(&self, name: &str) -> bool {
+        self.catalog.cached_database(name).is_some()
+    }
+
     pub fn check_database(&self, name: &str) -> Result<()> {
-        match self.catalog.cached_database(name) {
-            Some(_) => Ok(()),
-            None => Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&name])),
+        match self.has_database(name) {
+            true => Ok(()),
+            false => Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&name])),
         }
     }
 
@@ -559,12 +563,17 @@ impl Catalog {
         Ok(())
     }
 
-    /// Drops all of them or none. Missing tables are error 1051, which lists them.
-    pub fn drop_tables(&self, names: &[TableName<'_>], context: &DdlContext) -> Result<()> {
+    /// Drops all of them or none. Missing tables are error 1051, which lists them. `absent` were not found: if one is there now, that is error 1412.
+    pub fn drop_tables(&self, names: &[TableName<'_>], absent: &[TableName<'_>], context: &DdlContext) -> Result<()> {
         let (mut change, tables) = self.lock_tables(names, false, context, |missing| {
             let list: Vec<String> = missing.iter().map(|(database, name)| format!("{database}.{name}")).collect();
             Error::new(&errno::ER_BAD_TABLE_ERROR, &[&list.join(",")])
         })?;
+        for name in absent {
+            if change.exists(*name)? {
+                return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
+            }
+        }
         change.check_dropped(&tables, context)?;
         for table in &tables {
             change.drop_triggers(&table.def)?;

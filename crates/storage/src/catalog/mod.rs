@@ -60,6 +60,7 @@ pub mod statistics;
 pub mod table;
 mod temporary;
 mod triggers;
+mod unchanged;
 pub mod validation;
 
 use std::collections::{BTreeMap, HashSet};
@@ -93,6 +94,7 @@ use statistics::TableStatistics;
 use table::Table;
 pub use temporary::SessionCatalog;
 pub use triggers::TriggerPlace;
+pub use unchanged::Named;
 
 /// Keys and values of the metadata; without a value a key goes.
 pub type MetaChanges<'a> = [(&'a [u8], Option<&'a [u8]>)];

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vaquita_types::Result;
+use vaquita_types::errno::ER_TABLE_DEF_CHANGED;
 use vaquita_types::schema::{ObjectKind, StoredObject};
+use vaquita_types::{Error, Result};
 
-use super::ddl::{Change, DdlStatement, table_exists};
+use super::ddl::{Change, DdlStatement, TableName, table_exists};
 use super::events::events_of;
 use super::{Catalog, DdlContext, MetaChanges, damaged, put_meta};
 use crate::base::clock::now_us;
@@ -133,22 +134,35 @@ impl Catalog {
         meta: &MetaChanges<'_>,
         context: &DdlContext,
     ) -> Result<bool> {
-        Ok(self.drop_with(&[(database, name)], kind, meta, context)?.is_empty())
+        Ok(self.drop_with(&[(database, name)], &[], kind, meta, context)?.is_empty())
     }
 
-    /// Drops those of the named objects that exist, in one commit. The positions of the others.
-    pub fn drop_objects(&self, names: &[(&str, &str)], kind: ObjectKind, context: &DdlContext) -> Result<Vec<usize>> {
-        self.drop_with(names, kind, &[], context)
+    /// Drops those of the named objects that exist, in one commit. The positions of the others. `absent` were not found: if one is there now, that
+    /// is error 1412.
+    pub fn drop_objects(
+        &self,
+        names: &[TableName<'_>],
+        absent: &[TableName<'_>],
+        kind: ObjectKind,
+        context: &DdlContext,
+    ) -> Result<Vec<usize>> {
+        self.drop_with(names, absent, kind, &[], context)
     }
 
     fn drop_with(
         &self,
-        names: &[(&str, &str)],
+        names: &[TableName<'_>],
+        absent: &[TableName<'_>],
         kind: ObjectKind,
         meta: &MetaChanges<'_>,
         context: &DdlContext,
     ) -> Result<Vec<usize>> {
         let mut change = DdlStatement::new(self, context).change();
+        for (database, name) in absent {
+            if change.object(database, kind, name)?.is_some() {
+                return Err(Error::new(&ER_TABLE_DEF_CHANGED, &[]));
+            }
+        }
         let (mut missing, mut gone) = (Vec::new(), Vec::new());
         for (at, (database, name)) in names.iter().enumerate() {
             let name = kind.key_of(name);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{CreateTrigger, Name, TriggerOrder};
 use vaquita_plan::env::Level;
-use vaquita_storage::TriggerPlace;
+use vaquita_storage::{Named, TriggerPlace};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, ER_DBACCESS_DENIED_ERROR,
     ER_IF_NOT_EXISTS_UNSUPPORTED_TRG_EXISTS_ON_DIFFERENT_TABLE, ER_NO_SUCH_TABLE, ER_NO_TRIGGERS_ON_SYSTEM_SCHEMA,
@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Error 1359, or with IF NOT EXISTS a note, if it is on the same table.
-    fn trigger_exists(&self, create: &CreateTrigger, there: &StoredObject) -> Result<Done> {
+    fn trigger_exists(&mut self, create: &CreateTrigger, there: &StoredObject) -> Result<Done> {
         let name = &create.name.name;
         if !create.if_not_exists {
             return Err(Error::new(&ER_TRG_ALREADY_EXISTS, &[]));
@@ -106,6 +106,10 @@ impl Session {
         if Trigger::table_of(there) != create.table.name {
             let def = &ER_IF_NOT_EXISTS_UNSUPPORTED_TRG_EXISTS_ON_DIFFERENT_TABLE;
             return Err(Error::new(def, &[&there.database, name]));
+        }
+        let named = [Named::Object(&there.database, ObjectKind::Trigger, name)];
+        if !self.server.catalog.tell_unchanged(&named, true, &self.ddl_context())? {
+            return self.create_trigger(create);
         }
         let note = Error::new(&ER_WARN_TRG_ALREADY_EXISTS, &[name, &there.database, &create.table.name]);
         self.env.push_warning(Level::Note, note);
@@ -140,6 +144,10 @@ impl Session {
         let missing = Error::new(&ER_TRG_DOES_NOT_EXIST, &[]);
         if !if_exists {
             return Err(missing);
+        }
+        let named = [Named::Object(&database, ObjectKind::Trigger, &name.name)];
+        if !self.server.catalog.tell_unchanged(&named, false, &self.ddl_context())? {
+            return self.drop_trigger(if_exists, name);
         }
         self.env.push_warning(Level::Note, missing);
         Ok(Done::nothing())

@@ -6,7 +6,7 @@ use vaquita_parser::ast::{
     AlterRoutine, Characteristics, CreateRoutine, Instruction, Name, ProgramKind, SetItem, Statement, UserName,
 };
 use vaquita_plan::env::Level;
-use vaquita_storage::Altered;
+use vaquita_storage::{Altered, Named};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, ER_BINLOG_UNSAFE_ROUTINE, ER_NO_DB_ERROR, ER_NO_SUCH_USER,
     ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_NORETURN, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -18,6 +18,7 @@ use vaquita_types::{Error, Result};
 
 use super::super::Session;
 use super::super::execute::Done;
+use super::super::other_statements::until_told;
 use crate::programs::Routine;
 use crate::variables::{Var, registry};
 
@@ -81,14 +82,16 @@ impl Session {
         self.enter_ddl(None)?;
         let object = Arc::unwrap_or_clone(object);
         let catalog = &self.server.catalog;
-        let made = match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
-            false => catalog.create_object(object, false, &[], &context),
-            true => {
-                let (database, kind, name) = (object.database.clone(), object.kind, object.name.clone());
-                self.access
-                    .creates_routine((&database, kind, &name), |changes| catalog.create_object(object, false, changes, &context))
+        let key = (object.database.as_str(), object.kind, object.name.as_str());
+        let there = [Named::Object(key.0, key.1, key.2)];
+        let made = until_told(create.if_not_exists, (catalog, &there, true), &context, Option::is_none, || {
+            match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
+                false => catalog.create_object(object.clone(), false, &[], &context),
+                true => {
+                    self.access.creates_routine(key, |changes| catalog.create_object(object.clone(), false, changes, &context))
+                }
             }
-        };
+        });
         self.locked.end_ddl();
         let made = made?;
         if made.is_none() {
@@ -170,10 +173,17 @@ impl Session {
         let context = self.ddl_context();
         self.enter_ddl(None)?;
         let catalog = &self.server.catalog;
-        let dropped = match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
-            false => catalog.drop_object(key, &[], &context),
-            true => self.server.accounts().drops_routine(key, |changes| catalog.drop_object(key, changes, &context)),
-        };
+        let absent = [Named::Object(key.0, key.1, key.2)];
+        let dropped = until_told(
+            if_exists,
+            (catalog, &absent, false),
+            &context,
+            |dropped| !dropped,
+            || match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
+                false => catalog.drop_object(key, &[], &context),
+                true => self.server.accounts().drops_routine(key, |changes| catalog.drop_object(key, changes, &context)),
+            },
+        );
         self.locked.end_ddl();
         if !dropped? {
             let missing = no_such_routine(kind, &database, name);
