@@ -24,7 +24,8 @@ pub enum Request<'a> {
     /// In `character_set_client`; several statements if the client may send them at once.
     Text(&'a [u8]),
     /// A prepared statement and the values of its parameters; with `cursor` its rows are kept for `Session::fetch`.
-    Prepared { id: u32, values: &'a [Value], cursor: bool },
+    /// `binaries`: which of the values are binary strings, if any is.
+    Prepared { id: u32, values: &'a [Value], binaries: Vec<bool>, cursor: bool },
 }
 
 /// What a session does next.
@@ -80,6 +81,8 @@ pub struct ResultForm {
     pub charset: u16,
     /// Rows may have to be taken back: they leave late.
     pub held: bool,
+    /// How long the client may not read before it counts as gone: `net_write_timeout`.
+    pub write_wait: Duration,
     /// Rows go there instead, as the client will fetch them; `Answer::take_cursor` gives it back.
     pub cursor: Option<Box<Cursor>>,
 }

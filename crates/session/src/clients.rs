@@ -99,6 +99,8 @@ pub struct ActiveRoles {
     pub names: Vec<(String, String)>,
     /// It may see which roles others have.
     pub sees_all: bool,
+    /// It has the FILE privilege.
+    pub reads_files: bool,
 }
 
 /// What a command's beginning and end change under one lock.

@@ -2,7 +2,7 @@
 //!
 //! It has no thread and no socket: whoever has them (`Threads`, and the front of each client) is told when a session blocks or is to be woken.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::tuning::Tuning;
 use crate::user_locks::UserLocks;
-use crate::variables::{Def, GTID_PURGED, Globals};
+use crate::variables::{Def, GTID_PURGED, Globals, Var, registry};
 
 /// What replicas of MariaDB are greeted with (`--mariadb-port`), which use GTIDs with no less, and `mariadb-binlog` is told, which gives up if the
 /// version does not begin with 3, 4, 5, 10 or 11.
@@ -69,6 +69,21 @@ pub struct Server {
 }
 
 impl Server {
+    /// Whether statements may touch a file, as `secure_file_priv` says.
+    pub fn is_secure_path(&self, path: &Path) -> bool {
+        let Value::Bytes(dir) = self.globals.get(registry().of(Var::SecureFilePriv)) else { return false };
+        if dir.is_empty() {
+            return true;
+        }
+        let Ok(dir) = PathBuf::from(String::from_utf8_lossy(&dir).into_owned()).canonicalize() else { return false };
+        // A file that does not exist yet is where its directory is.
+        let real = path.canonicalize().or_else(|_| {
+            let parent = path.parent().unwrap_or(path).canonicalize()?;
+            Ok::<_, std::io::Error>(path.file_name().map_or_else(|| parent.clone(), |name| parent.join(name)))
+        });
+        real.is_ok_and(|real| real.starts_with(&dir))
+    }
+
     /// The global value of a variable.
     pub fn global(&self, def: &Def) -> Value {
         match def.name {

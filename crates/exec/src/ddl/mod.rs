@@ -290,6 +290,7 @@ impl<'a> Ddl<'a> {
         if is_system_database(name) {
             return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
         }
+        let views = self.catalog.objects(name, ObjectKind::View)?.len();
         let drop = || match self.catalog.drop_database(name, &self.context) {
             Err(error) if error.is(&ER_DB_DROP_EXISTS) && if_exists => {
                 self.tell_unchanged(&[Named::Database(name)], false)?;
@@ -302,7 +303,7 @@ impl<'a> Ddl<'a> {
                 self.session.warn(Level::Note, error);
                 Ok(0)
             }
-            other => other.map(|tables| tables as u64),
+            other => other.map(|tables| (tables + views) as u64),
         }
     }
 

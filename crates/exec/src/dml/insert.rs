@@ -61,14 +61,14 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Literals(values) => insert.change.expect_numbers(values.rows.len()),
         InsertSource::Query(_) => {}
     }
-    match &plan.source {
-        InsertSource::Values(rows) => {
-            for row in rows {
-                insert.values(row)?;
-            }
-        }
-        InsertSource::Literals(values) => insert.literals(values)?,
-        InsertSource::Query(query) => insert.query(query)?,
+    let ran = match &plan.source {
+        InsertSource::Values(rows) => rows.iter().try_for_each(|row| insert.values(row)),
+        InsertSource::Literals(values) => insert.literals(values),
+        InsertSource::Query(query) => insert.query(query),
+    };
+    if let Err(error) = ran {
+        insert.tell_number_of_failed()?;
+        return Err(error);
     }
     let row_id = insert.row_id();
     let mut changed = insert.changed;
@@ -121,6 +121,14 @@ impl<'a> Insert<'a> {
             changed: Changed::default(),
             updated_id: None,
         })
+    }
+
+    /// As in MySQL, LAST_INSERT_ID() tells the first number of a statement that failed behind it.
+    pub(crate) fn tell_number_of_failed(&self) -> Result<()> {
+        if self.changed.generated_id != 0 {
+            self.statement.session.ask()?.give_last_insert_id(self.changed.generated_id);
+        }
+        Ok(())
     }
 
     pub(crate) fn table(&self) -> &'a Table {
@@ -353,6 +361,7 @@ impl<'a> Insert<'a> {
             let duplicate = match self.change.insert(&self.frame.slots[columns..2 * columns])? {
                 Written::Done => {
                     self.changed.affected += 1;
+                    self.change.note_inserted_number()?;
                     if let Some(id) = generated
                         && self.changed.generated_id == 0
                         && self.plan.through.as_ref().is_none_or(|view| view.gives_number)
@@ -374,6 +383,8 @@ impl<'a> Insert<'a> {
                 Written::Duplicate(duplicate) => duplicate,
             };
             self.duplicates += 1;
+            let counts = self.plan.replace || matches!(self.plan.source, InsertSource::Query(_));
+            self.change.note_number_of_duplicate(counts)?;
             if !self.plan.replace {
                 self.change.take_back_number(generated);
             }
@@ -438,8 +449,10 @@ impl<'a> Insert<'a> {
             }
             Evaluated::Refused => {}
             Evaluated::Update(update) => {
-                self.updated_id = self.change.note_updated_number(&update.new)?;
-                if self.change.update(key, &update)? {
+                let updated = self.change.update(key, &update)?;
+                self.updated_id = Some(self.change.number(&update.new));
+                if updated {
+                    self.change.note_updated_number(&update.new)?;
                     self.changed.affected += 2;
                     self.duplicates -= u64::from(self.plan.ignore);
                 }

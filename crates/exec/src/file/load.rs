@@ -48,9 +48,13 @@ pub fn load(
     let mut insert = Insert::new(&plan.insert, statement, &table, true)?;
     insert.defaults_quietly = true;
     let mut load = Load { plan, statement, table: &table, insert, text: ColumnType::varchar(0, text) };
-    match &plan.xml_rows {
-        Some(rows) => load.xml(XmlRows::new(source, rows, &|| statement.interrupt.check_in_turn()))?,
-        None => load.in_chunks(source, format)?,
+    let loaded = match &plan.xml_rows {
+        Some(rows) => load.xml(XmlRows::new(source, rows, &|| statement.interrupt.check_in_turn())),
+        None => load.in_chunks(source, format),
+    };
+    if let Err(error) = loaded {
+        load.insert.tell_number_of_failed()?;
+        return Err(error);
     }
     let Insert { records, refused, out_of_view, deleted, mut changed, .. } = load.insert;
     let records = records - refused - out_of_view;

@@ -1,5 +1,7 @@
 //! Accounts: names, CREATE USER, ALTER USER, RENAME USER, roles.
 
+use std::ops::RangeInclusive;
+
 use super::{Parser, Result};
 use crate::ParseError;
 use crate::ast::*;
@@ -7,6 +9,11 @@ use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 use vaquita_types::errno;
 use vaquita_types::limits::{HOST_CHARS_MAX, USER_CHARS_MAX};
+
+/// Most of FAILED_LOGIN_ATTEMPTS, and most days of PASSWORD_LOCK_TIME, in MySQL.
+const LOCK_NUMBER_MAX: u64 = 32_767;
+/// Most days of PASSWORD EXPIRE INTERVAL, which MySQL keeps in 16 bits.
+const EXPIRE_DAYS_MAX: u64 = 65_535;
 
 impl Parser<'_> {
     /// `user[@host]`, CURRENT_USER
@@ -202,16 +209,26 @@ impl Parser<'_> {
         if self.eat(Kw::ACCOUNT) {
             options.account_lock = Some(self.expect_any(&[Kw::LOCK, Kw::UNLOCK])? == Kw::LOCK);
         } else if self.eat(Kw::FAILED_LOGIN_ATTEMPTS) {
-            options.failed_login_attempts = Some(self.number()?);
+            options.failed_login_attempts = Some(self.account_number("FAILED_LOGIN_ATTEMPTS", 0..=LOCK_NUMBER_MAX)?);
         } else if self.eat(Kw::PASSWORD_LOCK_TIME) {
             let unbounded = self.eat(Kw::UNBOUNDED);
-            options.password_lock_days = Some(if unbounded { None } else { Some(self.number()?) });
+            options.password_lock_days =
+                Some(if unbounded { None } else { Some(self.account_number("PASSWORD_LOCK_TIME", 0..=LOCK_NUMBER_MAX)?) });
         } else if self.eat(Kw::PASSWORD) {
             self.password_policy(options)?;
         } else {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Error 1525 for a number out of its range.
+    fn account_number(&mut self, what: &str, range: RangeInclusive<u64>) -> Result<u64> {
+        let number = self.number()?;
+        if !range.contains(&number) {
+            self.refuse(&errno::ER_WRONG_VALUE, &[&what, &number]);
+        }
+        Ok(number)
     }
 
     /// EXPIRE, HISTORY, REUSE INTERVAL, REQUIRE CURRENT.
@@ -223,7 +240,7 @@ impl Parser<'_> {
                     Some(Kw::DEFAULT) => PasswordExpire::Default,
                     Some(Kw::NEVER) => PasswordExpire::Never,
                     Some(_) => {
-                        let days = self.number()?;
+                        let days = self.account_number("DAY", 1..=EXPIRE_DAYS_MAX)?;
                         self.expect(Kw::DAY)?;
                         PasswordExpire::IntervalDays(days)
                     }

@@ -3,15 +3,18 @@
 
 use std::time::Duration;
 
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::convert;
-use vaquita_types::errno::{ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
+use vaquita_types::errno::{
+    ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WRONG_ARGUMENTS,
+};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, Level};
+use crate::env::{EvalCx, FileRead, Level};
 use crate::expr::Expr;
-use crate::typing::int_of_length;
+use crate::typing::{int_of_length, is_string};
 
 /// Characters of the name of a user lock.
 const LOCK_NAME_CHARS_MAX: usize = 64;
@@ -56,8 +59,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
         |_| unsigned(21, true),
         |call, cx| Ok(cx.env.session()?.lock_owner(&lock_name(call, cx)?).map_or(Value::Null, Value::UInt)),
     ),
-    // Files of the server are out of reach, as with `secure_file_priv=NULL`.
-    volatile("LOAD_FILE", 1, 1, |_| FuncType::binary(1 << 24), |_, _| Ok(Value::Null)),
+    volatile("LOAD_FILE", 1, 1, |_| FuncType::binary(1 << 24), load_file),
     volatile(
         "PS_CURRENT_THREAD_ID",
         0,
@@ -73,7 +75,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
 
 /// Text about the system: utf8mb3_general_ci, stronger than literals and weaker than columns.
 fn system(chars: u32, nullable: bool) -> Result<FuncType> {
-    let ty = ColumnType::varchar(chars, vaquita_types::charset::CollationId::UTF8MB3_GENERAL_CI);
+    let ty = ColumnType::varchar(chars, CollationId::UTF8MB3_GENERAL_CI);
     Ok(FuncType { ty, nullable, coercibility: 3 })
 }
 
@@ -135,25 +137,35 @@ fn get_lock(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::bool(cx.env.session()?.lock(&name, timeout)?))
 }
 
-/// The first argument as the name of a lock: without case.
+/// The first argument as the name of a lock: in utf8mb3, as all names, and without case.
 fn lock_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<String> {
-    let name = call.value(0, cx)?;
-    let text = convert::to_text(&name, &ColumnType::null());
-    let (text, chars) = match name.is_null() {
-        true => ("NULL".to_string(), 0),
-        false => {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            let chars = text.chars().count();
-            (text, chars)
-        }
+    let Some(bytes) = call.text(0, cx)? else { return Err(Error::new(&ER_USER_LOCK_WRONG_NAME, &[&"NULL"])) };
+    let ty = call.arg_type(0);
+    let is_text = is_string(ty) && ty.collation != CollationId::BINARY;
+    let own = charset(if is_text { ty.collation } else { CollationId::UTF8MB3_GENERAL_CI });
+    let name: Option<String> = own.chars(&bytes).map(|c| c.code_point.and_then(char::from_u32)).collect();
+    let Some(name) = name.filter(|name| !name.is_empty() && name.chars().all(|c| c.len_utf8() <= 3)) else {
+        let shown = convert::message_text(&bytes);
+        return Err(Error::new(&ER_USER_LOCK_WRONG_NAME, &[&shown]));
     };
-    if chars > LOCK_NAME_CHARS_MAX {
-        return Err(Error::new(&ER_USER_LOCK_OVERLONG_NAME, &[&text, &LOCK_NAME_CHARS_MAX]));
+    if name.chars().count() > LOCK_NAME_CHARS_MAX {
+        return Err(Error::new(&ER_USER_LOCK_OVERLONG_NAME, &[&name, &LOCK_NAME_CHARS_MAX]));
     }
-    if chars == 0 {
-        return Err(Error::new(&ER_USER_LOCK_WRONG_NAME, &[&text]));
-    }
-    Ok(text.to_lowercase())
+    Ok(name.to_lowercase())
+}
+
+/// LOAD_FILE(name): NULL if the file cannot be read, or is no value.
+fn load_file(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let Some(name) = call.text(0, cx)? else { return Ok(Value::Null) };
+    let bytes_max = crate::eval::packet_bytes_max(cx.env);
+    Ok(match cx.env.session()?.read_file(&name, bytes_max as u64)? {
+        Some(FileRead::Bytes(bytes)) => Value::Bytes(bytes.into()),
+        Some(FileRead::TooLong) => {
+            cx.env.warn(Level::Warning, Error::new(&ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&"load_file", &bytes_max]));
+            Value::Null
+        }
+        None => Value::Null,
+    })
 }
 
 /// PS_THREAD_ID(connection)

@@ -124,11 +124,19 @@ pub trait AskSession {
     fn unlock_all(&self) -> u64;
     /// The connection that has the lock.
     fn lock_owner(&self, name: &str) -> Option<u64>;
+    /// What a file of the server holds, if that is at most `bytes_max`. `None`: the session may not read it.
+    fn read_file(&self, name: &[u8], bytes_max: u64) -> Result<Option<FileRead>>;
     /// Waits until these transactions are executed; false if they were not for so long, or somebody has ended that.
     fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool>;
     /// Waits until a channel has applied what its source has up to a position: how much was applied meanwhile, -1 if the time ran out.
     /// `None` if nobody applies it.
     fn wait_for_position(&self, channel: Option<&str>, place: (&str, u64), time: Duration) -> Result<Option<i64>>;
+}
+
+/// What a file holds, or that it is too long.
+pub enum FileRead {
+    Bytes(Vec<u8>),
+    TooLong,
 }
 
 /// The roles that are granted to an account.
@@ -173,10 +181,10 @@ pub struct EvalCx<'a> {
 }
 
 /// MySQL's two coupled linear generators (my_rnd).
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SeededRandom {
-    seed1: u64,
-    seed2: u64,
+    pub seed1: u64,
+    pub seed2: u64,
 }
 
 impl SeededRandom {
@@ -191,8 +199,8 @@ impl SeededRandom {
 
     /// A number in [0, 1).
     pub fn number(&mut self) -> f64 {
-        self.seed1 = (self.seed1 * 3 + self.seed2) % SeededRandom::MAX;
-        self.seed2 = (self.seed1 + self.seed2 + 33) % SeededRandom::MAX;
+        self.seed1 = self.seed1.wrapping_mul(3).wrapping_add(self.seed2) % SeededRandom::MAX;
+        self.seed2 = self.seed1.wrapping_add(self.seed2).wrapping_add(33) % SeededRandom::MAX;
         self.seed1 as f64 / SeededRandom::MAX as f64
     }
 }

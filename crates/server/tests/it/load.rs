@@ -1,5 +1,6 @@
 //! Files of the server and of the client: what may be read and written, and what happens when a client misbehaves.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::client::{Answer, Client};
@@ -44,6 +45,26 @@ fn files_of_the_server_need_a_directory() {
     assert_eq!(code(&client.query("SELECT 1 INTO OUTFILE '/tmp/x'")), 1290);
     assert_eq!(code(&client.query("LOAD DATA LOCAL INFILE 'x' INTO TABLE d.t")), 3948);
     assert_eq!(client.query("SELECT @@secure_file_priv, @@local_infile").rows(), [["NULL", "0"]]);
+}
+
+/// LOAD_FILE() reads what `secure_file_priv`, the FILE privilege and the file's mode allow.
+#[test]
+fn a_function_reads_files() {
+    let files = Files::new("load-file");
+    let write = |name: &str, mode: u32| {
+        std::fs::write(files.path(name), b"a\0\xff").expect("a file");
+        std::fs::set_permissions(files.path(name), std::fs::Permissions::from_mode(mode)).expect("its mode");
+    };
+    write("all", 0o644);
+    write("mine", 0o600);
+    let server = Server::start_with("load-file", &["--secure-file-priv", &files.path("")]);
+    let mut client = server.connect();
+    let read = |client: &mut Client, name: &str| client.query(&format!("SELECT HEX(LOAD_FILE('{name}'))")).rows()[0][0].clone();
+    assert_eq!(read(&mut client, &files.path("all")), "6100FF");
+    assert_eq!(read(&mut client, &files.path("mine")), "NULL");
+    assert_eq!(read(&mut client, &files.path("none")), "NULL");
+    assert_eq!(read(&mut client, &files.path("")), "NULL");
+    assert_eq!(read(&mut client, "/etc/passwd"), "NULL");
 }
 
 /// A function that SET calls may change other tables, and not the one that is loaded (error 1442).

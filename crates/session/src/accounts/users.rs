@@ -8,9 +8,9 @@ use vaquita_parser::ast::{
 use vaquita_password::{CachingSha2, Plugin, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_CANNOT_USER, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD, ER_MISSING_CURRENT_PASSWORD,
-    ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_ROLE_NOT_GRANTED,
-    ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
+    ER_CANNOT_USER, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD, ER_INVALID_USER_ATTRIBUTE_JSON,
+    ER_MISSING_CURRENT_PASSWORD, ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
+    ER_ROLE_NOT_GRANTED, ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
 };
 use vaquita_types::json::Json;
 use vaquita_types::{Error, Result};
@@ -46,7 +46,7 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
                 let mut account = AccountRecord::new(&user, &host);
                 let reuse = by.reuse.of(&account, &create.options);
                 authenticate(&mut account, spec, reuse, by)?;
-                apply(&mut account, &create.options);
+                apply(&mut account, &create.options)?;
                 set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
                 records.push(Arc::new(account));
             }
@@ -212,7 +212,7 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
         if spec.auth.is_some() {
             prove(&found, spec.replace.as_deref(), by)?;
         }
-        apply(&mut account, &alter.options);
+        apply(&mut account, &alter.options)?;
         replace(records, account);
     }
     none_failed("ALTER USER", &failed)
@@ -300,7 +300,7 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy
     Ok(())
 }
 
-fn apply(account: &mut AccountRecord, options: &UserOptions) {
+fn apply(account: &mut AccountRecord, options: &UserOptions) -> Result<()> {
     if let Some(require) = &options.require {
         account.require = Requirement::of(require);
     }
@@ -331,8 +331,13 @@ fn apply(account: &mut AccountRecord, options: &UserOptions) {
         patch_attribute(account, &format!("{{\"comment\": {}}}", json_string(&String::from_utf8_lossy(comment))));
     }
     if let Some(attribute) = &options.attribute {
-        patch_attribute(account, &String::from_utf8_lossy(attribute));
+        let text = String::from_utf8_lossy(attribute);
+        if !Json::parse(text.as_bytes()).is_ok_and(|json| matches!(json, Json::Object(_))) {
+            return Err(Error::new(&ER_INVALID_USER_ATTRIBUTE_JSON, &[]));
+        }
+        patch_attribute(account, &text);
     }
+    Ok(())
 }
 
 /// What is given is merged into what the account has; a member that is NULL goes.

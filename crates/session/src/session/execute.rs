@@ -287,6 +287,7 @@ impl Session {
             binary: exchange.binary,
             status: Status { more_results: exchange.more(), ..self.status() },
             charset: self.env.settings.results_collation,
+            write_wait: self.env.settings.write_wait,
             ..ResultForm::default()
         }
     }

@@ -33,7 +33,7 @@ use super::server_view::ServerView;
 use crate::answer::{Answer, Flow};
 use crate::clients::Client;
 use crate::state::prepared::os_text;
-use crate::variables::{Var, registry};
+use crate::variables::Var;
 
 /// Bytes of a file that are read at once.
 const READ_BYTES: u64 = 128 << 10;
@@ -182,7 +182,6 @@ impl Session {
 
     /// Where a file's name leads, if `secure_file_priv` allows it; error 1290.
     fn allowed_path(&self, name: &[u8]) -> Result<PathBuf> {
-        let refused = || Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--secure-file-priv"]);
         let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
         let path = if name.is_absolute() {
             name
@@ -191,17 +190,11 @@ impl Session {
         } else {
             self.server.data_dir().join(self.env.database().unwrap_or_default()).join(name)
         };
-        let Value::Bytes(dir) = self.server.globals.get(registry().of(Var::SecureFilePriv)) else { return Err(refused()) };
-        if dir.is_empty() {
-            return Ok(path);
+        if self.server.is_secure_path(&path) {
+            Ok(path)
+        } else {
+            Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--secure-file-priv"]))
         }
-        let dir = PathBuf::from(String::from_utf8_lossy(&dir).into_owned()).canonicalize().map_err(|_| refused())?;
-        // A file that does not exist yet is where its directory is.
-        let real = path.canonicalize().or_else(|_| {
-            let parent = path.parent().unwrap_or(&path).canonicalize()?;
-            Ok::<_, std::io::Error>(path.file_name().map_or_else(|| parent.clone(), |name| parent.join(name)))
-        });
-        if real.is_ok_and(|real| real.starts_with(&dir)) { Ok(path) } else { Err(refused()) }
     }
 
     /// The folder of a database in the data directory, which MySQL has and which is made here for the first file in it.

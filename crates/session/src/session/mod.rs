@@ -63,8 +63,8 @@ use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
 use crate::state::transaction::SessionTransaction;
-use crate::variables::Def;
 use crate::variables::settings::TrackGtids;
+use crate::variables::{Def, Var, registry, sql_mode_value};
 pub use apply_subject::Subject;
 use exchange::Rest;
 pub use prepared::PreparedShape;
@@ -112,6 +112,8 @@ pub struct ClientOptions {
     pub out_parameters: bool,
     /// LOAD DATA LOCAL may ask it for files.
     pub local_files: bool,
+    /// Its sql_mode begins with IGNORE_SPACE.
+    pub ignore_space: bool,
 }
 
 /// What the answer to a parked statement is, and which statements of the same packet follow it.
@@ -128,7 +130,11 @@ impl Session {
         options: ClientOptions,
         charset: u16,
     ) -> Session {
-        let env = Environment::new(&server, &client, &account, charset);
+        let mut env = Environment::new(&server, &client, &account, charset);
+        if options.ignore_space {
+            let mode = env.settings.plan.sql_mode | sql_mode::IGNORE_SPACE;
+            env.settings.set(registry().of(Var::SqlMode), sql_mode_value(mode));
+        }
         client.set_observed(server.setup.actor(&client.snapshot().user, &client.host));
         Session {
             transaction: SessionTransaction::new(&server.engine, &client.interrupt, &env.settings),
@@ -230,7 +236,12 @@ impl Session {
     pub fn run(&mut self, request: Request<'_>, answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
         self.command(|session| match request {
             Request::Text(sql) => session.query(sql, answer, park),
-            Request::Prepared { id, values, cursor } => session.execute_prepared(id, values, cursor, answer, park),
+            Request::Prepared { id, values, binaries, cursor } => {
+                let outer = session.prepared.set_binaries(binaries);
+                let flow = session.execute_prepared(id, values, cursor, answer, park);
+                session.prepared.set_binaries(outer);
+                flow
+            }
         })
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::PrepareSource;
 use vaquita_parser::statement_kind::Prepares;
 use vaquita_parser::{Statement as Ast, StatementKind};
+use vaquita_plan::text::is_string;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
@@ -56,6 +57,8 @@ impl Session {
     pub(super) fn execute_named(&mut self, name: &str, using: &[String], exchange: &mut Exchange<'_>) -> Flow {
         let database = self.prepared.named(name).and_then(|named| named.database.clone());
         let outer = std::mem::replace(&mut self.programs.variables, false);
+        let binaries = self.binaries_of(using);
+        let outer_binaries = self.prepared.set_binaries(binaries);
         let flow = self.in_database(database.as_deref(), |session| match session.ready_to_execute(name, using) {
             Err(error) => session.fail(&error, exchange),
             Ok((ast, values, Some(plan))) => {
@@ -77,6 +80,7 @@ impl Session {
             }
         });
         self.programs.variables = outer;
+        self.prepared.set_binaries(outer_binaries);
         flow
     }
 
@@ -104,6 +108,18 @@ impl Session {
                 Value::bytes(&charset(ty.collation).convert(to, bytes).bytes)
             }
             _ => value,
+        }
+    }
+
+    /// Which of the variables are binary strings; empty if none is.
+    fn binaries_of(&self, variables: &[String]) -> Vec<bool> {
+        let is_binary = |name: &String| {
+            let ty = self.env.user_variables.type_of(name);
+            ty.is_some_and(|ty| is_string(&ty) && ty.collation == CollationId::BINARY)
+        };
+        match variables.iter().any(is_binary) {
+            true => variables.iter().map(is_binary).collect(),
+            false => Vec::new(),
         }
     }
 

@@ -265,8 +265,8 @@ impl Session {
 
     /// The types of the values of `?`.
     pub(super) fn types_of_values(&self) -> Vec<ColumnType> {
-        let collation = self.env.connection_collation();
-        self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect()
+        let type_of = |(n, value)| type_of_value(value, self.collation_of_parameter(n));
+        self.prepared.values().iter().enumerate().map(type_of).collect()
     }
 
     pub(super) fn ddl_context(&self) -> DdlContext {

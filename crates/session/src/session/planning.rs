@@ -20,6 +20,7 @@ use vaquita_plan::params::{
     free_parameters, parameter_types, parameters_beside_texts, text_parameter, texts_read_as, type_at_place, type_of_parameter,
 };
 use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::text::is_string;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
@@ -145,6 +146,7 @@ impl Session {
             plan,
             types: types.into(),
             reads: Box::default(),
+            binaries: Box::default(),
             beside_texts: Box::default(),
             of_its_values: false,
             catalog_version,
@@ -184,6 +186,7 @@ impl Session {
         plan.of_its_values = !kept_texts.is_empty();
         let complaints = self.read_parameters(&plan, values);
         self.warn_of_parameters(&plan, complaints)?;
+        plan.binaries = self.prepared.binaries().into();
         let free = free_parameters(&plan.plan, parameters);
         let mut beside_texts = parameters_beside_texts(&plan.plan, parameters);
         beside_texts.iter_mut().zip(&free).for_each(|(beside, free)| *beside &= !free);
@@ -194,23 +197,37 @@ impl Session {
             let value = values.get(n).filter(|_| plan.beside_texts.get(n) == Some(&true))?;
             type_beside_text(value)
         };
-        if (0..parameters).all(|n| !free[n] && beside_text(n).is_none()) && kept_texts.is_empty() {
+        // Where a text is wanted it matters that the value is none.
+        let is_binary = |n: usize| {
+            let wants_text = places.get(n).is_none_or(|place| place.as_ref().is_none_or(is_string));
+            wants_text && self.prepared.binaries().get(n) == Some(&true)
+        };
+        if (0..parameters).all(|n| !free[n] && !is_binary(n) && beside_text(n).is_none()) && kept_texts.is_empty() {
             return Ok(plan);
         }
-        let collation = self.env.connection_collation();
         let type_of = |n: usize| {
+            let collation = self.collation_of_parameter(n);
             let last = before.and_then(|plan| plan.types.get(n)).filter(|ty| ty.kind != TypeKind::Null);
             let of_value = values.get(n).and_then(|value| type_of_parameter(value, collation));
             of_value.unwrap_or_else(|| type_at_place(last.or(places.get(n).and_then(Option::as_ref)), collation))
         };
         let types = free.iter().enumerate().map(|(n, free)| match free {
             true => type_of(n),
-            false if kept_texts.contains(&n) => text_parameter(collation),
+            false if is_binary(n) || kept_texts.contains(&n) => text_parameter(self.collation_of_parameter(n)),
             false => beside_text(n).unwrap_or_else(ColumnType::null),
         });
         let mut typed = self.fresh_plan_telling(ast, &types.collect::<Vec<_>>(), false)?;
         take_json_warnings(&mut typed.plan);
-        Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, of_its_values: plan.of_its_values, ..typed })
+        let CachedPlan { reads, beside_texts, binaries, of_its_values, .. } = plan;
+        Ok(CachedPlan { reads, beside_texts, binaries, of_its_values, ..typed })
+    }
+
+    /// That of a text or a binary string among the values.
+    pub(super) fn collation_of_parameter(&self, n: usize) -> CollationId {
+        match self.prepared.binaries().get(n) {
+            Some(true) => CollationId::BINARY,
+            _ => self.env.connection_collation(),
+        }
     }
 
     /// Texts that stay texts, whatever their places ask for. If a number is sent where a text is expected, or a fraction for an integer, MySQL
@@ -258,15 +275,18 @@ impl Session {
 
     /// The plan with the types that free parameters have.
     fn is_typed_for(&self, plan: &CachedPlan, values: &[Value]) -> bool {
-        let collation = self.env.connection_collation();
-        let is_typed = |(ty, value): (&ColumnType, &Value)| {
-            ty.kind == TypeKind::Null || type_of_parameter(value, collation).is_none_or(|of_value| of_value == *ty)
+        if *plan.binaries != *self.prepared.binaries() {
+            return false;
+        }
+        let is_typed = |(n, (ty, value)): (usize, (&ColumnType, &Value))| {
+            let of_value = || type_of_parameter(value, self.collation_of_parameter(n));
+            ty.kind == TypeKind::Null || of_value().is_none_or(|of_value| of_value == *ty)
         };
         let fits_text = |(n, (beside, value)): (usize, (&bool, &Value))| {
             let is_text = plan.types.get(n).is_none_or(|ty| ty.kind == TypeKind::Null);
             !beside || value.is_null() || is_text == type_beside_text(value).is_none()
         };
-        plan.types.iter().zip(values).all(is_typed) && plan.beside_texts.iter().zip(values).enumerate().all(fits_text)
+        plan.types.iter().zip(values).enumerate().all(is_typed) && plan.beside_texts.iter().zip(values).enumerate().all(fits_text)
     }
 
     /// The plan that a prepared statement has kept if it is still good, or a new one; the session may run it. And the values as the plan

@@ -212,13 +212,8 @@ impl Session {
         admits: impl FnOnce(&UseList) -> Result<()>,
         read: impl Fn(&Value, &ColumnType, &dyn Env) -> Result<T>,
     ) -> Result<T> {
-        let collation = self.env.connection_collation();
-        let types: Vec<_> = self
-            .prepared
-            .values()
-            .iter()
-            .map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null))
-            .collect();
+        let type_of = |(n, value)| type_of_parameter(value, self.collation_of_parameter(n)).unwrap_or_else(ColumnType::null);
+        let types: Vec<_> = self.prepared.values().iter().enumerate().map(type_of).collect();
         let tell = |warning| self.env.push_warning(Level::Warning, warning);
         let (bound, uses) = self.bound(&VariableTypes::default(), |context| {
             bind_scalar(expr, &PlanContext { param_types: &types, hint_warning: Some(&tell), ..*context })
@@ -227,6 +222,7 @@ impl Session {
         self.access.allows(&uses, Some(&self.catalog))?;
         let bound = bound?;
         let values = self.prepared.values().to_vec();
+        let collation = self.env.connection_collation();
         self.run_expression((calls_stored(&bound), &uses), &values, |statement| {
             let cx = statement.cx(&[], None);
             let value = bound.eval(&cx)?;

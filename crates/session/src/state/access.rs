@@ -400,5 +400,6 @@ impl SessionAccess {
 
 fn active_roles(rights: &Access) -> Arc<ActiveRoles> {
     let sees_all = rights.grants.global & privilege::SUPER != 0 || rights.grants.dynamic.contains_key("ROLE_ADMIN");
-    Arc::new(ActiveRoles { names: rights.roles.clone(), sees_all })
+    let reads_files = rights.grants.global & privilege::FILE != 0;
+    Arc::new(ActiveRoles { names: rights.roles.clone(), sees_all, reads_files })
 }

@@ -36,6 +36,9 @@ impl From<Value> for Checked {
     }
 }
 
+/// The last second that a TIMESTAMP can have.
+const TIMESTAMP_MAX: f64 = i32::MAX as f64;
+
 /// `given` as a value of `def`. `now`: the present value, of which SET changes some flags only. `mode`: the session's sql_mode.
 pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked> {
     match (&def.kind, def.var) {
@@ -96,7 +99,7 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (Kind::Text, _) => match given {
             Value::Bytes(set) if def.name == GTID_PURGED && purged_gtids(set).is_none() => Err(wrong_value(def, given)),
             Value::Bytes(_) => Ok(given.clone().into()),
-            Value::Null if def.default.is_null() => Ok(Value::Null.into()),
+            Value::Null if def.default.is_null() || def.var == Some(Var::SessionTrackSystemVariables) => Ok(Value::Null.into()),
             Value::Null => Err(wrong_value(def, given)),
             _ => Err(wrong_type(def)),
         },
@@ -235,6 +238,9 @@ fn check_number(def: &Def, given: &Value, (min, max): (f64, f64), mode: u64) -> 
         Value::Null => return Err(wrong_value(def, given)),
         _ => return Err(wrong_type(def)),
     };
+    if def.var == Some(Var::Timestamp) && number > TIMESTAMP_MAX {
+        return Err(wrong_value(def, given));
+    }
     let max = if max == 0.0 { f64::MAX } else { max };
     let clamped = number.clamp(min, max);
     let warning = out_of_range(def, given, clamped != number, mode)?;
@@ -357,7 +363,7 @@ fn sql_mode_text(bits: u64) -> String {
 fn check_time_zone(def: &Def, given: &Value) -> Result<Checked> {
     let name = match given {
         Value::Bytes(_) => text(given).unwrap_or_default(),
-        Value::Null => return Err(Error::new(&ER_UNKNOWN_TIME_ZONE, &[&"NULL"])),
+        Value::Null => return Err(wrong_value(def, given)),
         _ => return Err(wrong_type(def)),
     };
     match TimeZone::parse(name, &TimeZone::Utc) {

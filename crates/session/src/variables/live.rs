@@ -125,6 +125,7 @@ live! {
     MaxUserConnections "max_user_connections" AsValue, "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
     MinExaminedRowLimit "min_examined_row_limit" ForSession(|s, v| s.slow_rows_min = number(v)), "Rows that a statement must look at to count as slow.";
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
+    NetWriteTimeout "net_write_timeout" ForSession(|s, v| s.write_wait = Duration::from_secs(number(v))), "Seconds for which a client may not read what the server sends before it is disconnected.";
     OptimizerSwitch "optimizer_switch" ForPlans(|s, v| s.switches = Switches::of(word(v))), "Choices of the optimizer: semijoin, firstmatch, loosescan, materialization and duplicateweedout, derived_merge, derived_condition_pushdown, hash_join and block_nested_loop (which are one), prefer_ordering_index and use_invisible_indexes act. The other flags are kept; what they choose does not exist here.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
@@ -137,6 +138,8 @@ live! {
     Profiling "profiling" ForSession(|s, v| s.profiling = is_on(v)), "ON keeps how long the session's last statements took, for SHOW PROFILES.";
     ProfilingHistorySize "profiling_history_size" ForSession(|s, v| s.profiles_max = size(v)), "Statements that profiling keeps.";
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
+    RandSeed1 "rand_seed1" AsValue, "A seed of the next RAND() without an argument; reads as 0.";
+    RandSeed2 "rand_seed2" AsValue, "The other seed of the next RAND() without an argument; reads as 0.";
     ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
     RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";
     RestrictFkOnNonStandardKey "restrict_fk_on_non_standard_key" ForRuns(|s, v| s.unique_parents = is_on(v)), "OFF lets new foreign keys refer to columns that begin an index without being a unique key (warning 6124).";

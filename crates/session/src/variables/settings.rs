@@ -37,6 +37,8 @@ pub struct Settings {
     pub results_collation: u16,
     pub lock_wait: Duration,
     pub metadata_lock_wait: Duration,
+    /// `net_write_timeout`.
+    pub write_wait: Duration,
     pub auto_increment: (u64, u64),
     pub warnings_max: usize,
     pub notes: bool,
@@ -178,6 +180,7 @@ impl Settings {
             results_collation: 0,
             lock_wait: Duration::ZERO,
             metadata_lock_wait: Duration::ZERO,
+            write_wait: Duration::ZERO,
             auto_increment: (1, 1),
             warnings_max: 0,
             notes: true,

@@ -428,6 +428,16 @@ impl<'a> TableChange<'a> {
         }
     }
 
+    /// The row of the last `complete` is in the table.
+    pub fn note_inserted_number(&mut self) -> Result<()> {
+        self.numbers.note_inserted()
+    }
+
+    /// The row of the last `complete` found another with its key; `counts`: its number counts as if it were in the table.
+    pub fn note_number_of_duplicate(&mut self, counts: bool) -> Result<()> {
+        self.numbers.note_duplicate(counts)
+    }
+
     /// The number of a row that was not inserted is that of the next one.
     pub fn take_back_number(&mut self, generated: Option<u64>) {
         if let Some(number) = generated {
@@ -435,8 +445,8 @@ impl<'a> TableChange<'a> {
         }
     }
 
-    /// An update gave the AUTO_INCREMENT column a number, which no later insert must get; returns it.
-    pub fn note_updated_number(&self, new: &[Value]) -> Result<Option<u64>> {
+    /// An update gave the AUTO_INCREMENT column a number, which no later insert must get.
+    pub fn note_updated_number(&self, new: &[Value]) -> Result<()> {
         self.numbers.note_updated(new)
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Numbers<'a> {
     draws: u32,
     /// Of a row that was not inserted: the next row gets it.
     taken_back: Option<u64>,
+    /// The number that the last row gave itself. It counts once the row is in the table.
+    given: Option<u64>,
     /// Foreign keys are looked at before a number is drawn, as none of them is about the number.
     after_parents: bool,
 }
@@ -56,6 +58,7 @@ impl<'a> Numbers<'a> {
             together: 0,
             draws: 0,
             taken_back: None,
+            given: None,
             after_parents,
             counting_index: group_numbers::counting_index(&table.def),
             asked_for_given: false,
@@ -111,9 +114,36 @@ impl<'a> Numbers<'a> {
         }
     }
 
+    /// The row of the last `complete` is in the table: what follows is greater than the number that it gave itself.
+    pub fn note_inserted(&mut self) -> Result<()> {
+        match self.given.take() {
+            Some(number) => self.note(number),
+            None => Ok(()),
+        }
+    }
+
+    /// The row of the last `complete` found another with its key. InnoDB counts its number nevertheless where the table is partitioned, and
+    /// for a REPLACE or the rows of a query (`counts`).
+    pub fn note_duplicate(&mut self, counts: bool) -> Result<()> {
+        let options = &self.table.def.options;
+        match self.given {
+            Some(number) if options.engine == "InnoDB" && (counts || self.table.def.is_partitioned()) => self.note(number),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, number: u64) -> Result<()> {
+        self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, number)?;
+        if self.draws > 0 {
+            self.skip_drawn(number, self.statement.session.auto_increment());
+        }
+        Ok(())
+    }
+
     /// Gives the next number to a column that got NULL or 0; returns it if it was generated.
     pub fn complete(&mut self, row: &mut [Value], values: &RowBuilder<'_>) -> Result<Option<u64>> {
         let Some(position) = self.column else { return Ok(None) };
+        self.given = None;
         let number = self.of_row(row, position, values)?;
         self.left = self.left.saturating_sub(1);
         Ok(number)
@@ -130,13 +160,7 @@ impl<'a> Numbers<'a> {
         };
         let mut txn = self.statement.txn.borrow_mut();
         if !row[position].is_null() && (!zero || zero_is_a_value) {
-            if let Some(value) = given.filter(|_| self.counting_index.is_none()) {
-                txn.note_auto_increment(self.table.def.id, value)?;
-                if self.draws > 0 {
-                    drop(txn);
-                    self.skip_drawn(value, self.statement.session.auto_increment());
-                }
-            }
+            self.given = given.filter(|_| self.counting_index.is_none());
             return Ok(None);
         }
         let (increment, offset) = self.statement.session.auto_increment();
@@ -144,7 +168,7 @@ impl<'a> Numbers<'a> {
         let first = if asked { None } else { self.statement.session.take_insert_id() };
         let number = if let Some(given) = self.after_given.or(first) {
             if self.counting_index.is_none() {
-                txn.note_auto_increment(self.table.def.id, given)?;
+                self.given = Some(given);
                 self.after_given = Some(group_numbers::following(given, increment, offset).unwrap_or(u64::MAX));
             }
             given
@@ -183,11 +207,7 @@ impl<'a> Numbers<'a> {
             return Ok(());
         }
         self.left = self.left.saturating_sub(rows);
-        self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, greatest)?;
-        if self.draws > 0 {
-            self.skip_drawn(greatest, self.statement.session.auto_increment());
-        }
-        Ok(())
+        self.note(greatest)
     }
 
     /// The column cannot hold the number: as in MySQL, it gets its greatest one, which the next row then finds taken. That is told
@@ -226,21 +246,21 @@ impl<'a> Numbers<'a> {
             .map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
     }
 
-    /// An update gave the column a number, which no later insert must get; returns it.
-    pub fn note_updated(&self, new: &[Value]) -> Result<Option<u64>> {
-        let Some(position) = self.column else { return Ok(None) };
+    /// An update gave the column a number, which no later insert must get.
+    pub fn note_updated(&self, new: &[Value]) -> Result<()> {
+        let Some(position) = self.column else { return Ok(()) };
         if self.counting_index.is_none()
             && let Some(number) = counted_number(&new[position])
         {
             self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, number)?;
         }
-        Ok(Some(number_of(&new[position])))
+        Ok(())
     }
 
     /// As `note_updated`, if the update changed the number.
     pub fn note_changed(&self, old: &[Value], new: &[Value]) -> Result<()> {
         match self.column {
-            Some(position) if old[position] != new[position] => self.note_updated(new).map(drop),
+            Some(position) if old[position] != new[position] => self.note_updated(new),
             _ => Ok(()),
         }
     }
@@ -257,7 +277,7 @@ pub(crate) fn note_number(statement: &Execution<'_>, table: &Table, row: &[Value
     if counted_number(&row[position]).is_none() {
         return Ok(());
     }
-    Numbers::new(statement, table).note_updated(row).map(drop)
+    Numbers::new(statement, table).note_updated(row)
 }
 
 /// What AUTO_INCREMENT counts on from; nothing that is below 1.

@@ -10,7 +10,7 @@ use vaquita_wire::caps::{client, cursor, mysql_type};
 use vaquita_wire::commands::{Command, RegisterReplica};
 use vaquita_wire::copy::CopyRequest;
 use vaquita_wire::packet::PacketWriter;
-use vaquita_wire::params::{Execute, StatementParams};
+use vaquita_wire::params::{Execute, ParamType, StatementParams};
 use vaquita_wire::result::{
     OkPacket, put_column_definition, put_field_list_definition, put_ok, put_prepare_ok, put_protocol_error, put_result_set_end,
 };
@@ -65,6 +65,7 @@ pub fn client_options(caps: u32) -> ClientOptions {
         multi_results: caps & client::MULTI_RESULTS != 0,
         out_parameters: caps & client::PS_MULTI_RESULTS != 0,
         local_files: caps & client::LOCAL_FILES != 0,
+        ignore_space: caps & client::IGNORE_SPACE != 0,
     }
 }
 
@@ -116,6 +117,7 @@ impl Commands {
     fn execute(&mut self, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let id = execute.statement_id;
         let mut values: &[Value] = &[];
+        let mut binaries = Vec::new();
         // One that is not here is not the session's either, which says so.
         if let Some(ClientStatement { params, values: read }) = self.statements.get_mut(&id) {
             let mut rebound = false;
@@ -127,12 +129,14 @@ impl Commands {
                 });
             }
             let types = params.types();
-            let is_blob =
-                |at: usize| types.get(at).is_some_and(|ty| (mysql_type::TINY_BLOB..=mysql_type::BLOB).contains(&ty.code));
-            self.session.read_texts(read, |at| !is_blob(at));
+            let is_blob = |ty: &ParamType| (mysql_type::TINY_BLOB..=mysql_type::BLOB).contains(&ty.code);
+            if types.iter().any(is_blob) {
+                binaries = types.iter().map(is_blob).collect();
+            }
+            self.session.read_texts(read, |at| binaries.get(at) != Some(&true));
             values = read;
         }
-        let request = Request::Prepared { id, values, cursor: execute.cursor & cursor::READ_ONLY != 0 };
+        let request = Request::Prepared { id, values, binaries, cursor: execute.cursor & cursor::READ_ONLY != 0 };
         self.session.run(request, out, park)
     }
 

@@ -365,6 +365,7 @@ impl Connection {
         };
         commands.session.close();
         self.client.set_database(None);
+        self.client.counters.flush();
         let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
         let (login, step) =
             Login::change_user(&self.origin, &self.front, &self.client, &body.transport, caps, &change, &mut writer);

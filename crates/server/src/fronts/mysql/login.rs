@@ -65,7 +65,7 @@ struct Attempt {
     user: String,
     database: Option<String>,
     caps: u32,
-    charset: u8,
+    charset: u16,
     zstd_level: u8,
     attributes: Vec<(String, String)>,
     /// How logs name it.
@@ -114,7 +114,7 @@ impl Login {
         attempt.command = "Change user";
         attempt.database = Some(text(change.database));
         attempt.caps = caps;
-        attempt.charset = change.charset.map_or(0, |charset| charset.to_le_bytes()[0]);
+        attempt.charset = change.charset.unwrap_or(0);
         attempt.attributes = change.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
         let step = attempt.authentication.switch();
         login.state = State::Authenticating(attempt);
@@ -176,7 +176,7 @@ impl Login {
         let mut attempt = self.attempt(front, response.user, secure);
         attempt.database = response.database.map(text);
         attempt.caps = response.capabilities & self.origin.offered;
-        attempt.charset = response.charset;
+        attempt.charset = u16::from(response.charset);
         attempt.zstd_level = response.zstd_level;
         attempt.attributes = response.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
         // The owner of the server's process is root@localhost over the socket, without a password, and so is the root of
@@ -295,7 +295,7 @@ impl Login {
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
         let limit = front.server.globals.number(Var::MaxUserConnections);
         front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))?;
-        let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
+        let (options, charset) = (client_options(attempt.caps), attempt.charset);
         check_login_charset(charset)?;
         let mut session = Session::new(front.server.clone(), client.clone(), account, options, charset);
         if origin.administrative {

@@ -209,7 +209,8 @@ impl Answer for Output<'_> {
     }
 
     fn rows(&mut self, form: ResultForm) -> &mut dyn RowSink {
-        let ResultForm { binary, status, charset, held, cursor } = form;
+        let ResultForm { binary, status, charset, held, write_wait, cursor } = form;
+        self.transport.write_wait = write_wait;
         self.rows = Rows { binary, status, charset, flush_bytes: FLUSH_BYTES, held, cursor, ..Rows::default() };
         self
     }

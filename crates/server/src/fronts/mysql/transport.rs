@@ -19,6 +19,9 @@ use super::compression::Compression;
 /// Runs a wait while another pool thread takes this one's place.
 pub type Blocking<'a> = &'a dyn Fn(&mut dyn FnMut());
 
+/// How long a client that has not logged in yet may not read: MySQL's `net_write_timeout`.
+const LOGIN_WRITE_WAIT: Duration = Duration::from_secs(60);
+
 pub enum Received {
     Bytes(usize),
     /// Nothing is there now.
@@ -32,7 +35,8 @@ pub struct Transport {
     /// Bytes that came out of TLS while more went in: rustls holds no more than a record's.
     opened: Vec<u8>,
     compression: Option<Box<Compression>>,
-    pub write_timeout: Duration,
+    /// `net_write_timeout` of the session.
+    pub write_wait: Duration,
     pub bytes_received: u64,
     pub bytes_sent: u64,
 }
@@ -44,7 +48,7 @@ impl Transport {
             tls: None,
             opened: Vec::new(),
             compression: None,
-            write_timeout: Duration::from_secs(60),
+            write_wait: LOGIN_WRITE_WAIT,
             bytes_received: 0,
             bytes_sent: 0,
         }
@@ -145,7 +149,7 @@ impl Transport {
                     if tls.wants_write() {
                         let mut out = Vec::new();
                         tls.write_tls(&mut out)?;
-                        send_raw(&self.socket, &out, self.write_timeout, &|wait| wait())?;
+                        send_raw(&self.socket, &out, self.write_wait, &|wait| wait())?;
                     }
                     outcome?;
                 }
@@ -175,7 +179,7 @@ impl Transport {
         let bytes = packed.as_deref().unwrap_or(bytes);
         self.bytes_sent += bytes.len() as u64;
         let Some(tls) = &mut self.tls else {
-            return send_raw(&self.socket, bytes, self.write_timeout, blocking);
+            return send_raw(&self.socket, bytes, self.write_wait, blocking);
         };
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -185,7 +189,7 @@ impl Transport {
             while tls.wants_write() {
                 tls.write_tls(&mut out)?;
             }
-            send_raw(&self.socket, &out, self.write_timeout, blocking)?;
+            send_raw(&self.socket, &out, self.write_wait, blocking)?;
         }
         Ok(())
     }
@@ -196,7 +200,7 @@ impl Transport {
         while tls.wants_write() {
             tls.write_tls(&mut out)?;
         }
-        send_raw(&self.socket, &out, self.write_timeout, blocking)
+        send_raw(&self.socket, &out, self.write_wait, blocking)
     }
 
     pub fn shutdown(&mut self) {

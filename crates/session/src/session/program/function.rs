@@ -509,6 +509,7 @@ impl Host for FunctionHost<'_> {
             types: types.into(),
             reads: Box::default(),
             of_its_values: false,
+            binaries: Box::default(),
             beside_texts: Box::default(),
             catalog_version,
             settings: self.outside.settings.plan.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
+use vaquita_plan::env::{AskSession, FileRead, Level, RoleGrants, VarScope};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::charset::CollationId;
 use vaquita_types::gtid::GtidSet;
@@ -299,6 +299,10 @@ impl AskSession for FunctionEnv<'_> {
 
     fn lock_owner(&self, name: &str) -> Option<u64> {
         self.session.lock_owner(name)
+    }
+
+    fn read_file(&self, name: &[u8], bytes_max: u64) -> Result<Option<FileRead>> {
+        if self.roles.reads_files { self.session.read_server_file(name, bytes_max) } else { Ok(None) }
     }
 
     fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool> {

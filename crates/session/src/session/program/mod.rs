@@ -234,8 +234,10 @@ impl SessionHost<'_, '_, '_> {
                     session.note_text(text.unwrap_or_default().as_bytes(), kind);
                     let before = session.prepared.take_values();
                     session.prepared.set_values(frame.values.clone());
+                    let binaries = session.prepared.set_binaries(Vec::new());
                     let flow = session.statement(ast, &mut inner);
                     session.prepared.set_values(before);
+                    session.prepared.set_binaries(binaries);
                     flow
                 }
             }

@@ -1,10 +1,15 @@
 //! What functions such as CONNECTION_ID(), SLEEP() and GET_LOCK() ask a session (`plan::env::AskSession`).
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use vaquita_exec::context::thread_id;
-use vaquita_plan::env::{AskSession, RoleGrants};
+use vaquita_plan::env::{AskSession, FileRead, RoleGrants};
 use vaquita_types::errno::{ER_REPLICA_MULTIPLE_CHANNELS_CMD, ER_WRONG_ARGUMENTS};
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result};
@@ -19,6 +24,28 @@ const LOOK_MS: u64 = 20;
 /// As errors name them.
 const WAIT_FOR_GTIDS: &str = "WAIT_FOR_EXECUTED_GTID_SET.";
 const WAIT_FOR_POSITION: &str = "SOURCE_POS_WAIT.";
+
+impl Environment {
+    /// A file that `secure_file_priv` allows and that all accounts of the operating system may read, as MySQL asks for.
+    pub fn read_server_file(&self, name: &[u8], bytes_max: u64) -> Result<Option<FileRead>> {
+        const ALL_MAY_READ: u32 = 0o004;
+        let path = self.server.data_dir().join(OsStr::from_bytes(name));
+        if !self.server.is_secure_path(&path) {
+            return Ok(None);
+        }
+        let Ok(about) = std::fs::metadata(&path) else { return Ok(None) };
+        if !about.is_file() || about.mode() & ALL_MAY_READ == 0 {
+            return Ok(None);
+        }
+        if about.len() > bytes_max {
+            return Ok(Some(FileRead::TooLong));
+        }
+        vaquita_types::memory::ask(about.len() as usize)?;
+        let mut bytes = Vec::with_capacity(about.len() as usize);
+        let read = File::open(&path).and_then(|file| file.take(about.len()).read_to_end(&mut bytes));
+        Ok(read.is_ok().then_some(FileRead::Bytes(bytes)))
+    }
+}
 
 impl AskSession for Environment {
     fn database(&self) -> Option<String> {
@@ -113,6 +140,10 @@ impl AskSession for Environment {
 
     fn lock_owner(&self, name: &str) -> Option<u64> {
         self.server.user_locks.owner(name)
+    }
+
+    fn read_file(&self, name: &[u8], bytes_max: u64) -> Result<Option<FileRead>> {
+        if self.client.roles().reads_files { self.read_server_file(name, bytes_max) } else { Ok(None) }
     }
 
     fn wait_for_gtids(&self, set: &GtidSet, time: Duration) -> Result<bool> {

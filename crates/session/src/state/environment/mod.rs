@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
+use vaquita_plan::env::{AskSession, Level, RoleGrants, SeededRandom, VarScope};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARIABLE};
@@ -45,6 +45,8 @@ pub struct Environment {
     pub profiles: Profiles,
     /// Microseconds since 1970 when the running statement began, or `SET timestamp`.
     statement_time_us: Cell<i64>,
+    /// The generator of RAND(), once SET has given it a seed.
+    seeded: Cell<Option<SeededRandom>>,
     server: Arc<Server>,
     client: Arc<Client>,
     /// USER() and CURRENT_USER().
@@ -75,6 +77,7 @@ impl Environment {
             deferred: Deferred::default(),
             profiles: Profiles::default(),
             statement_time_us: Cell::new(now_us()),
+            seeded: Cell::new(None),
             server: server.clone(),
             client: client.clone(),
             user: format!("{}@{}", client.snapshot().user, client.host),
@@ -109,14 +112,22 @@ impl Environment {
         self.selected.take()
     }
 
-    /// SET last_insert_id or insert_id. False: the variable is another.
+    /// SET of a variable whose value is kept elsewhere: last_insert_id, insert_id, and the seeds of RAND(). False: the variable is another.
     pub fn set_id(&self, def: &Def, value: &Value) -> bool {
         match (def.var, value) {
             (Some(Var::LastInsertId | Var::Identity), Value::UInt(id)) => self.ids.set_last(*id),
             (Some(Var::InsertId), Value::UInt(id)) => self.ids.give_next(*id),
+            (Some(Var::RandSeed1), Value::UInt(seed)) => self.seed(|random| random.seed1 = *seed),
+            (Some(Var::RandSeed2), Value::UInt(seed)) => self.seed(|random| random.seed2 = *seed),
             (var, _) => return matches!(var, Some(Var::LastInsertId | Var::Identity | Var::InsertId)),
         }
         true
+    }
+
+    fn seed(&self, set: impl FnOnce(&mut SeededRandom)) {
+        let mut seeded = self.seeded.get().unwrap_or_else(|| SeededRandom::new(rand::random()));
+        set(&mut seeded);
+        self.seeded.set(Some(seeded));
     }
 
     /// SET timestamp of a function, in microseconds; `None` is the clock's.
@@ -288,7 +299,10 @@ impl SessionEnv for Environment {
     }
 
     fn random(&self) -> f64 {
-        rand::random()
+        let Some(mut seeded) = self.seeded.get() else { return rand::random() };
+        let number = seeded.number();
+        self.seeded.set(Some(seeded));
+        number
     }
 
     fn random_bytes(&self, out: &mut [u8]) {

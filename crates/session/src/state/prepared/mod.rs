@@ -43,6 +43,8 @@ pub struct PreparedStatements {
     last_id: u32,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
     values: Vec<Value>,
+    /// Which of the values are binary strings, if any is; such a parameter has the charset `binary`.
+    binaries: Vec<bool>,
     texts: TextPlans,
 }
 
@@ -74,6 +76,8 @@ pub struct CachedPlan {
     pub types: Box<[ColumnType]>,
     /// What texts for its parameters are read as; empty if all stay texts.
     pub reads: Box<[Option<ReadAs>]>,
+    /// Which of the values that it was made for are binary strings, if any is.
+    pub binaries: Box<[bool]>,
     /// Its parameters that are compared with texts; empty if there are none.
     pub beside_texts: Box<[bool]>,
     /// Texts among the values stay texts: for others the plan is made again.
@@ -233,6 +237,15 @@ impl PreparedStatements {
     #[inline]
     pub fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    /// Which values of the execution that begins are binary strings; which of the one around it were.
+    pub fn set_binaries(&mut self, binaries: Vec<bool>) -> Vec<bool> {
+        std::mem::replace(&mut self.binaries, binaries)
+    }
+
+    pub fn binaries(&self) -> &[bool] {
+        &self.binaries
     }
 
     pub fn set_values(&mut self, values: Vec<Value>) {
