@@ -44,6 +44,7 @@ use super::conditions;
 use super::frame::{Frame, OpenCursor};
 use super::function_env::{FunctionEnv, FunctionSettings};
 use super::interpreter::{Host, Interpreter};
+use super::reached_tables;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
@@ -329,27 +330,20 @@ impl FunctionHost<'_> {
         }
         if let (Some(in_use), false) = (view.in_use, matches!(plan, Plan::Query(_))) {
             self.refuse_reopened(&targets)?;
-            self.refuse_in_use(in_use, targets)?;
+            self.refuse_in_use(in_use, plan, &targets)?;
         }
         admit_inner_plan(view.locked, plan, &self.statement.txn.borrow(), view.env.settings.metadata_lock_wait)
     }
 
-    /// Error 1746 inside CREATE TABLE … SELECT, 1442 for a table in use around it, also for one that only a foreign key would change.
-    fn refuse_in_use(&self, in_use: &InUse<'_>, targets: Vec<TableRef>) -> Result<()> {
+    /// Error 1746 inside CREATE TABLE … SELECT, 1442 for a table in use around it, also for one that only a cascade would change.
+    fn refuse_in_use(&self, in_use: &InUse<'_>, plan: &Plan, targets: &[TableRef]) -> Result<()> {
         if let (Some(created), Some(target)) = (in_use.creates(), targets.first()) {
             return Err(Error::new(&ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT, &[&target.name, &created]));
         }
-        let mut changed = targets;
-        let mut at = 0;
-        while let Some(table) = changed.get(at).cloned() {
+        for table in reached_tables::of_plan(plan, self.statement.catalog, self.view.env.settings.run.cascade_triggers)? {
             if in_use.has(&table) || self.is_in_cascade(in_use, &table)? {
                 return Err(Error::new(&ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, &[&table.name]));
             }
-            for child in &table.referenced_by {
-                let child = self.statement.catalog.table(&child.database, &child.name)?.map(|child| child.def.clone());
-                changed.extend(child.filter(|child| !changed.iter().any(|known| known.id == child.id)));
-            }
-            at += 1;
         }
         Ok(())
     }
@@ -359,18 +353,10 @@ impl FunctionHost<'_> {
         if !self.view.env.settings.run.cascade_triggers {
             return Ok(false);
         }
-        let mut reached = match in_use.tables {
-            Tables::Of(plan) => targets(plan),
+        let reached = match in_use.tables {
+            Tables::Of(plan) => reached_tables::of_plan(plan, self.statement.catalog, true)?,
             _ => Vec::new(),
         };
-        let mut at = 0;
-        while let Some(parent) = reached.get(at).cloned() {
-            for child in &parent.referenced_by {
-                let child = self.statement.catalog.table(&child.database, &child.name)?.map(|child| child.def.clone());
-                reached.extend(child.filter(|child| !reached.iter().any(|known| known.id == child.id)));
-            }
-            at += 1;
-        }
         Ok(reached.iter().any(|known| known.id == table.id)
             || in_use.outer.map_or(Ok(false), |outer| self.is_in_cascade(outer, table))?)
     }

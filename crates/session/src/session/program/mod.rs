@@ -17,6 +17,7 @@ mod function;
 mod function_env;
 mod function_statements;
 mod interpreter;
+mod reached_tables;
 mod routines;
 mod triggers;
 
