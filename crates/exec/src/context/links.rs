@@ -138,7 +138,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Somebody else has changed rows inside of the statement.
+    /// Somebody else has changed rows inside of the statement, or a part of its own changes is undone: keys that were found may have gone.
     pub fn forget_found_keys(&self) {
         if let Some(known) = self.foreign_keys.borrow_mut().as_mut() {
             known.found.clear();

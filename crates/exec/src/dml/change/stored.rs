@@ -183,7 +183,10 @@ impl<'a> StoredRows<'a> {
         let mut txn = self.statement.txn.borrow_mut();
         match &written {
             Ok(Written::Done) => txn.end_part(part),
-            _ => txn.rollback_part(part),
+            _ => {
+                txn.rollback_part(part);
+                self.statement.forget_found_keys();
+            }
         }
         written
     }
@@ -261,6 +264,7 @@ impl<'a> StoredRows<'a> {
         match change(self) {
             Err(error) if is_key_error(&error) => {
                 self.statement.txn.borrow_mut().rollback_part(part);
+                self.statement.forget_found_keys();
                 self.statement.session.warn(Level::Warning, error);
                 Ok(None)
             }
