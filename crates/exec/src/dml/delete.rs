@@ -8,9 +8,9 @@ use vaquita_storage::{LockMode, Table};
 use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
 use vaquita_types::{Error, Result, Value};
 
-use super::Changed;
 use super::change::{StoredRows, TableChange};
 use super::stream::{self, Order};
+use super::{Changed, SEEN_KEY_BYTES};
 use crate::context::{Execution, Frame};
 use crate::op;
 
@@ -101,8 +101,11 @@ fn for_each(plan: &DeletePlan, statement: &Execution<'_>, mut f: impl FnMut(usiz
     while source.next(&mut frame)? {
         for (n, target) in plan.targets.iter().enumerate() {
             let Value::Bytes(key) = &frame.slots[target.key_slot] else { continue };
-            if joined && !seen[n].insert(key.clone()) {
-                continue;
+            if joined {
+                if !seen[n].insert(key.clone()) {
+                    continue;
+                }
+                statement.keep_bytes(key.len() + SEEN_KEY_BYTES)?;
             }
             f(n, key)?;
         }

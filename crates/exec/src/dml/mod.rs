@@ -97,6 +97,9 @@ fn name_columns(error: Error, plan: &Plan) -> Error {
     print::unmarked(named)
 }
 
+/// What the key of a row that a join has met takes beside its bytes: its place in a hash set, and what the allocator adds to it.
+const SEEN_KEY_BYTES: usize = 64;
+
 /// The rows of `source` may hold one row of a table several times: it is a join.
 fn is_join(source: &Node) -> bool {
     match source {

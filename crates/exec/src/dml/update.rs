@@ -12,9 +12,9 @@ use vaquita_storage::LockMode;
 use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
 use vaquita_types::{Error, Result, Value};
 
-use super::Changed;
 use super::change::{Assigned, Evaluated, Found, TableChange, Update};
 use super::stream::{self, Order};
+use super::{Changed, SEEN_KEY_BYTES};
 use crate::context::{Execution, Frame, heap_bytes};
 use crate::op;
 
@@ -33,11 +33,13 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     }
     let mut changed = Changed::default();
     let order = stream::of_update(plan, statement);
+    let may_change = may_change_before(plan);
     let mut collected: Vec<Vec<(Box<[u8]>, Waiting)>> = plan.targets.iter().map(|_| Vec::new()).collect();
     {
         let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
         let collects = order == Order::Collect;
-        for_each(plan, statement, (&mut changes, collects), &mut changed, |target, change, key, waiting| {
+        let waits = if collects { Some(&may_change[..]) } else { None };
+        for_each(plan, statement, (&mut changes, waits), &mut changed, |target, change, key, waiting| {
             let new = match &waiting {
                 Waiting::Update(update) if !collects => return change.update(&key, update),
                 Waiting::Update(update) => &update.new,
@@ -54,23 +56,24 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
         })?;
     }
     for (n, (change, updates)) in changes.iter_mut().zip(collected).enumerate() {
-        // A foreign key may have changed the row since, with its parent's.
-        let again = plan.targets[..n].iter().any(|before| before.table.id == plan.targets[n].table.id)
-            || n > 0 && !plan.targets[n].table.foreign_keys.is_empty();
         for (key, waiting) in updates {
             let update = match waiting {
                 Waiting::Update(update) => update,
                 Waiting::Assigned { assigned, slots, row } => {
                     change.values.row = row;
                     let found = Found { key: &key, stored: None, is_joined: true, several_rows: true };
-                    match change.finish(&plan.targets[n].assignments, assigned, &slots, found)? {
+                    let assignments = &plan.targets[n].assignments;
+                    let evaluated = match may_change[n] {
+                        true => change.finish_again(assignments, &assigned, &slots, found)?,
+                        false => change.finish(assignments, assigned, &slots, found)?,
+                    };
+                    match evaluated {
                         Evaluated::Update(update) => update,
                         Evaluated::Same | Evaluated::Refused => continue,
                     }
                 }
             };
-            let written = if again { change.update_again(&key, &update)? } else { change.update(&key, &update)? };
-            changed.affected += u64::from(written);
+            changed.affected += u64::from(change.update(&key, &update)?);
         }
     }
     let warnings = statement.session.warning_count();
@@ -78,10 +81,21 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     Ok(changed)
 }
 
+/// For each target: whether a row may have become another when its turn comes, under another name of its table, or by a foreign key with its
+/// parent.
+fn may_change_before(plan: &UpdatePlan) -> Vec<bool> {
+    let targets = plan.targets.iter().enumerate();
+    let may_change = targets.map(|(n, target)| {
+        let has_another_name = plan.targets[..n].iter().any(|before| before.table.id == target.table.id);
+        has_another_name || n > 0 && !target.table.foreign_keys.is_empty()
+    });
+    may_change.collect()
+}
+
 /// What is changed when all rows are found.
 enum Waiting {
     Update(Update),
-    /// Of a table with triggers, which run when the row is written.
+    /// Of a table with triggers, which run when the row is written, or of a row that may have become another by then.
     Assigned {
         assigned: Assigned,
         /// Those of the statement, if a view asks for them.
@@ -91,11 +105,11 @@ enum Waiting {
 }
 
 /// Finds the rows and evaluates the assignments of each target over them; `f` gets the key and the update of each row that changes, and
-/// says whether it was written.
+/// says whether it was written. `waits`: for each target, if all rows are found before one is written, whether nothing is known of the row then.
 fn for_each<'a>(
     plan: &UpdatePlan,
     statement: &'a Execution<'a>,
-    (changes, collects): (&mut [TableChange<'a>], bool),
+    (changes, waits): (&mut [TableChange<'a>], Option<&[bool]>),
     changed: &mut Changed,
     mut f: impl FnMut(usize, &mut TableChange<'a>, Box<[u8]>, Waiting) -> Result<bool>,
 ) -> Result<()> {
@@ -109,13 +123,16 @@ fn for_each<'a>(
         row += 1;
         for (n, (target, change)) in plan.targets.iter().zip(changes.iter_mut()).enumerate() {
             let Value::Bytes(key) = frame.slots[target.key_slot].clone() else { continue };
-            if joined && !seen[n].insert(key.clone()) {
-                continue;
+            if joined {
+                if !seen[n].insert(key.clone()) {
+                    continue;
+                }
+                statement.keep_bytes(key.len() + SEEN_KEY_BYTES)?;
             }
             changed.found += 1;
             change.values.row = row;
             let found = Found { key: &key, stored: None, is_joined: joined, several_rows: true };
-            if collects && change.fires_update() {
+            if waits.is_some_and(|may_change| may_change[n] || change.fires_update()) {
                 let assigned = change.assigned(&target.assignments, &target.column_slots, &mut frame, &found)?;
                 let slots = if target.through.is_some() { frame.slots.clone() } else { Vec::new() };
                 changed.affected += u64::from(f(n, change, key, Waiting::Assigned { assigned, slots, row })?);

@@ -37,7 +37,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{Assignment, ViewOrigin};
 use vaquita_storage::{Duplicate, Table, Written};
-use vaquita_types::errno::ER_OPEN_AS_READONLY;
+use vaquita_types::errno::{ER_KEY_NOT_FOUND, ER_OPEN_AS_READONLY};
 use vaquita_types::schema::{TriggerEvent, TriggerTime};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -330,6 +330,28 @@ impl<'a> TableChange<'a> {
         Ok(Evaluated::Update(Update { old, new }))
     }
 
+    /// As `finish`, of a row that the statement may have changed since, under another name of its table or by a foreign key: what is assigned
+    /// goes onto what the row is now. Error 1032: a foreign key has given it another key.
+    pub fn finish_again(
+        &mut self,
+        assignments: &[Assignment],
+        assigned: &Assigned,
+        slots: &[Value],
+        row: Found<'_>,
+    ) -> Result<Evaluated> {
+        let Some(stored) = self.rows.get(row.key)? else {
+            return Err(Error::new(&ER_KEY_NOT_FOUND, &[&self.table.def.name]));
+        };
+        let before = triggers::shown(&stored, &self.values)?;
+        let mut new = before.clone();
+        for column in assignments.iter().map(|assignment| assignment.column) {
+            if self.table.def.columns[column].generated.is_none() {
+                new[column].clone_from(&assigned.new[column]);
+            }
+        }
+        self.finish(assignments, Assigned { before, new }, slots, Found { stored: Some(stored), ..row })
+    }
+
     /// `before`, in the session's time zone, as it is stored. A local time that a clock change repeats does not tell which of two it was.
     fn as_it_was_stored(&mut self, key: &[u8], before: &[Value]) -> Result<Vec<Value>> {
         let mut old = before.to_vec();
@@ -360,22 +382,6 @@ impl<'a> TableChange<'a> {
                 Ok(false)
             }
         }
-    }
-
-    /// As `update`, of a row that the statement has changed under another name of the table since `update` was evaluated: what that changed
-    /// stays.
-    pub fn update_again(&mut self, key: &[u8], update: &Update) -> Result<bool> {
-        let Some(old) = self.rows.get(key)? else { return Ok(false) };
-        let mut new = old.clone();
-        for (n, value) in update.new.iter().enumerate().filter(|(n, value)| **value != update.old[*n]) {
-            new[n].clone_from(value);
-        }
-        if self.values.generates() {
-            self.values.generate_stored(&mut new, &old)?;
-        }
-        let mut local = new.clone();
-        self.values.to_local(&mut local);
-        Ok(self.values.check_constraints(&local)? && self.update(key, &Update { old, new })?)
     }
 
     /// The row of the last `insert` as it is stored.

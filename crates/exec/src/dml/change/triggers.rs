@@ -54,7 +54,7 @@ impl<'a> Triggers<'a> {
 }
 
 /// Of rows as they are stored: what triggers see.
-fn shown(stored: &[Value], values: &RowBuilder<'_>) -> Result<Vec<Value>> {
+pub(super) fn shown(stored: &[Value], values: &RowBuilder<'_>) -> Result<Vec<Value>> {
     let mut row = stored.to_vec();
     values.to_local(&mut row);
     if values.generates() {
