@@ -54,6 +54,17 @@ impl Kept {
         statement.keep_bytes(bytes)
     }
 
+    /// So many bytes are kept now.
+    pub fn set(&mut self, bytes: usize, statement: &Execution<'_>) -> Result<()> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.add(more, statement),
+            None => {
+                self.shrink(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// Gives back all but `bytes`.
     pub fn shrink(&mut self, bytes: usize) {
         let free = self.bytes.saturating_sub(bytes);

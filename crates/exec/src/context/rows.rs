@@ -94,6 +94,23 @@ impl Rows {
         self.count_row(heap, frame.statement)
     }
 
+    /// As `push_slots`, in the place of row `n`.
+    pub fn replace_by_slots(&mut self, n: usize, frame: &mut Frame<'_>, slots: &[Slot], take: bool) -> Result<()> {
+        let (mut gone, mut come) = (0, 0);
+        let start = n * self.width;
+        for (place, &slot) in self.values[start..start + self.width].iter_mut().zip(slots) {
+            let value = &mut frame.slots[slot];
+            gone += heap_bytes(place);
+            come += heap_bytes(value);
+            if take {
+                std::mem::swap(place, value);
+            } else {
+                place.clone_from(value);
+            }
+        }
+        self.kept.set((self.kept.bytes() + come).saturating_sub(gone), frame.statement)
+    }
+
     /// Adds a row of values, which are moved out of `row`.
     pub fn push(&mut self, row: &mut Vec<Value>, statement: &Execution<'_>) -> Result<()> {
         let heap = row.iter().map(heap_bytes).sum();

@@ -17,7 +17,7 @@ use vaquita_types::{Result, Value};
 use super::overflow::Overflow;
 use super::slots::refills;
 use super::{Builder, Frame, Operator, Pulse, key, limit};
-use crate::context::{Call, Execution, Kept, Rows};
+use crate::context::{Call, Execution, Kept, Rows, heap_bytes};
 use crate::op::parallel;
 
 /// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
@@ -247,7 +247,7 @@ impl Run {
     fn take_top(&mut self, input: &mut dyn Operator, mut filler: Filler<'_>, count: usize, frame: &mut Frame<'_>) -> Result<()> {
         let mut heap: BinaryHeap<Top> = BinaryHeap::with_capacity(count.min(1024));
         let mut first = FirstKeys::new(filler.keys);
-        let mut number = 0u64;
+        let (mut number, mut key_bytes) = (0u64, 0);
         let mut key = Vec::new();
         while input.next(frame)? {
             filler.pulse.beat(frame)?;
@@ -264,36 +264,35 @@ impl Run {
                 first.keep(row, frame);
                 self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
                 self.morsels.extend(morsel);
+                key_bytes += key.len() + size_of::<Top>();
                 heap.push(Top { key: key.clone(), number, row });
-                if frame.statement.is_short_of_memory(|| self.rows.kept_bytes()) {
-                    let rows = std::mem::take(&mut heap).into_sorted_vec();
-                    let rows = rows.iter().map(|top| (top.row, top.key.as_slice()));
-                    self.overflow = Some(filler.begin_overflow(&mut self.rows, rows, frame)?);
-                } else if heap.len() == count {
-                    first.cut(&heap, input, frame);
+            } else {
+                let Some(mut worst) = heap.peek_mut() else { break };
+                if key >= worst.key {
+                    continue;
                 }
-                continue;
-            }
-            let Some(mut worst) = heap.peek_mut() else { break };
-            if key >= worst.key {
-                continue;
-            }
-            std::mem::swap(&mut worst.key, &mut key);
-            worst.number = number;
-            if let (Some(of_row), Some(morsel)) = (self.morsels.get_mut(worst.row as usize), morsel) {
-                *of_row = morsel;
-            }
-            first.keep(worst.row, frame);
-            for (value, &slot) in self.rows.row_mut(worst.row as usize).iter_mut().zip(filler.saved) {
-                if filler.takes_slots {
-                    std::mem::swap(value, &mut frame.slots[slot]);
-                } else {
-                    value.clone_from(&frame.slots[slot]);
+                key_bytes = key_bytes + key.len() - worst.key.len();
+                worst.key = key.clone();
+                worst.number = number;
+                if let (Some(of_row), Some(morsel)) = (self.morsels.get_mut(worst.row as usize), morsel) {
+                    *of_row = morsel;
                 }
+                first.keep(worst.row, frame);
+                self.rows.replace_by_slots(worst.row as usize, frame, filler.saved, filler.takes_slots)?;
             }
-            drop(worst);
-            first.cut(&heap, input, frame);
+            self.keys_kept.set(key_bytes + first.kept_bytes, frame.statement)?;
+            if frame.statement.is_short_of_memory(|| self.kept_bytes()) {
+                let rows = std::mem::take(&mut heap).into_sorted_vec();
+                let rows = rows.iter().map(|top| (top.row, top.key.as_slice()));
+                self.overflow = Some(filler.begin_overflow(&mut self.rows, rows, frame)?);
+                first = FirstKeys::new(&[]);
+                self.keys_kept.clear();
+            } else if heap.len() == count {
+                first.cut(&heap, input, frame);
+            }
         }
+        drop(first);
+        self.keys_kept.clear();
         let mut best = heap.into_sorted_vec();
         self.order = best.iter().map(|top| top.row).collect();
         if frame.statement.part.is_some() {
@@ -352,6 +351,7 @@ struct FirstKeys<'p> {
     key: Option<(&'p SortKey, Slot)>,
     /// By the row's number in `Run::rows`.
     values: Vec<Value>,
+    kept_bytes: usize,
 }
 
 impl<'p> FirstKeys<'p> {
@@ -360,7 +360,7 @@ impl<'p> FirstKeys<'p> {
             ExprKind::Slot(slot) => Some((key, slot)),
             _ => None,
         });
-        FirstKeys { key, values: Vec::new() }
+        FirstKeys { key, values: Vec::new(), kept_bytes: 0 }
     }
 
     /// Takes the row in the slots for row `row`.
@@ -368,9 +368,12 @@ impl<'p> FirstKeys<'p> {
         let Some((_, slot)) = self.key else { return };
         let row = row as usize;
         if self.values.len() <= row {
+            self.kept_bytes += (row + 1 - self.values.len()) * size_of::<Value>();
             self.values.resize(row + 1, Value::Null);
         }
-        self.values[row].clone_from(&frame.slots[slot]);
+        let (place, value) = (&mut self.values[row], &frame.slots[slot]);
+        self.kept_bytes = self.kept_bytes + heap_bytes(value) - heap_bytes(place);
+        place.clone_from(value);
     }
 
     /// Tells the input what the worst row is now.
@@ -379,7 +382,7 @@ impl<'p> FirstKeys<'p> {
         let op = if key.descending { CompareOp::Ge } else { CompareOp::Le };
         let Some(value) = self.values.get(worst.row as usize) else { return };
         if !input.cut(&key.expr, op, value, frame) {
-            self.key = None;
+            (self.key, self.values, self.kept_bytes) = (None, Vec::new(), 0);
         }
     }
 }
