@@ -140,8 +140,7 @@ impl Binder<'_> {
 
     fn recursive(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
         let mut blocks = Vec::new();
-        let mut distinct = false;
-        union_blocks(&def.query.body, &mut blocks, &mut distinct, &def.name)?;
+        union_blocks(&def.query.body, false, &mut blocks, &def.name)?;
         if blocks.len() < 2 {
             return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_UNION, &[&def.name]));
         }
@@ -149,52 +148,49 @@ impl Binder<'_> {
             return Err(Error::unsupported("ORDER BY over UNION in recursive Common Table Expression"));
         }
         let limit = self.limit(def.query.limit.as_ref())?;
-        let first = blocks.iter().position(|b| names_table(b, &def.name)).unwrap_or(blocks.len());
-        if first == 0 || blocks[first..].iter().any(|b| !names_table(b, &def.name)) {
+        let first = blocks.iter().position(|b| names_table(b.body, &def.name)).unwrap_or(blocks.len());
+        if first == 0 || blocks[first..].iter().any(|b| !names_table(b.body, &def.name)) {
             return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST, &[&def.name]));
         }
+        let distinct = is_distinct(&blocks[first..])?;
         let (mut seed, _) = match &blocks[..first] {
-            [only] => self.nested_body(only)?,
+            [only] => self.nested_body(only.body)?,
             several => {
                 // What is made of them is a copy, whose names nobody prints.
                 if self.cx.names.is_some() {
-                    several.iter().try_for_each(|block| self.nested_body(block).map(drop))?;
+                    several.iter().try_for_each(|block| self.nested_body(block.body).map(drop))?;
                 }
-                self.nested_query(&bare(union_of(several, !distinct)))?
+                self.nested_query(&bare(union_of(several)))?
             }
         };
-        if !def.columns.is_empty() && def.columns.len() != seed.output().len() {
-            return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
-        }
+        // Where the list does not fit, MySQL looks at the recursive blocks first, without it.
+        let fits = def.columns.is_empty() || def.columns.len() == seed.output().len();
+        let names: &[String] = if fits { &def.columns } else { &[] };
         let id = self.new_id();
         // The seed decides names and types; every column may be NULL.
         for output in seed.output_mut() {
             output.expr.nullable = true;
             output.expr.ty = without_hex(output.expr.ty.clone());
         }
-        let columns: Vec<(String, ColumnType)> = seed
-            .output()
-            .iter()
-            .enumerate()
-            .map(|(n, o)| (def.columns.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone()))
-            .collect();
+        let columns: Vec<(String, ColumnType)> =
+            seed.output().iter().enumerate().map(|(n, o)| (names.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone())).collect();
         let frame = self.frames.len() - 1;
         let working = WorkingTable { name: def.name.clone(), id, columns };
         self.scopes.push(Scope { frame, working: Some(working), ..Scope::default() });
         let recursive = self.recursive_blocks(&blocks[first..], &seed, &def.name);
         self.scopes.pop();
+        let recursive = recursive?;
         let types = seed.output().iter().map(|o| o.expr.ty.clone()).collect();
         let columns = self.output_relation(&seed, alias, &def.columns)?;
-        let source =
-            Source::Recursive { id, seed: Inner::new(seed), recursive: recursive?, distinct, types, limit: limit.map(Box::new) };
+        let source = Source::Recursive { id, seed: Inner::new(seed), recursive, distinct, types, limit: limit.map(Box::new) };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))
     }
 
-    fn recursive_blocks(&mut self, blocks: &[&ast::QueryBody], seed: &Query, name: &str) -> Result<Vec<Inner>> {
+    fn recursive_blocks(&mut self, blocks: &[UnionBlock<'_>], seed: &Query, name: &str) -> Result<Vec<Inner>> {
         let mut bound_blocks = Vec::with_capacity(blocks.len());
-        for block in blocks {
+        for UnionBlock { body: block, .. } in blocks {
             check_recursive_block(block, name)?;
             let level = self.frames.len();
             let before = std::mem::take(&mut self.working_references);
@@ -264,31 +260,63 @@ pub(super) fn bare(body: ast::QueryBody) -> ast::Query {
     ast::Query { with: None, body, order_by: Vec::new(), limit: None, into: None, locks: Vec::new(), hinted: false }
 }
 
-/// The blocks of a chain of UNIONs from left to right.
-fn union_blocks<'q>(body: &'q ast::QueryBody, out: &mut Vec<&'q ast::QueryBody>, distinct: &mut bool, name: &str) -> Result<()> {
+/// A block of a chain of UNIONs.
+struct UnionBlock<'q> {
+    body: &'q ast::QueryBody,
+    /// UNION DISTINCT stands before it.
+    distinct: bool,
+}
+
+/// The blocks of a chain of UNIONs from left to right. `distinct`: what stands before the first of them.
+fn union_blocks<'q>(body: &'q ast::QueryBody, distinct: bool, out: &mut Vec<UnionBlock<'q>>, name: &str) -> Result<()> {
     match body {
         ast::QueryBody::SetOp { op: ast::SetOp::Union, all, left, right } => {
-            *distinct |= !all;
-            union_blocks(left, out, distinct, name)?;
-            union_blocks(right, out, distinct, name)
+            union_blocks(left, distinct, out, name)?;
+            let behind = out.len();
+            union_blocks(right, !all, out, name)?;
+            let nested = out.get_mut(behind + 1..).unwrap_or_default();
+            if !all {
+                nested.iter_mut().for_each(|block| block.distinct = true);
+            } else if nested.iter().any(|block| block.distinct) {
+                if names_table(right, name) {
+                    return Err(Error::unsupported("right nested recursive query blocks, in Common Table Expression"));
+                }
+                out.truncate(behind);
+                out.push(UnionBlock { body: right, distinct: false });
+            }
+            Ok(())
         }
-        ast::QueryBody::SetOp { .. } if names_table(body, name) => Err(Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[])),
+        ast::QueryBody::SetOp { .. } if names_table(body, name) => Err(match out.is_empty() && !distinct {
+            true => Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_UNION, &[&name]),
+            false => Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[]),
+        }),
         ast::QueryBody::Nested(query) if query.order_by.is_empty() && query.limit.is_none() && query.with.is_none() => {
-            union_blocks(&query.body, out, distinct, name)
+            union_blocks(&query.body, distinct, out, name)
         }
         other => {
-            out.push(other);
+            out.push(UnionBlock { body: other, distinct });
             Ok(())
         }
     }
 }
 
-fn union_of(blocks: &[&ast::QueryBody], all: bool) -> ast::QueryBody {
-    let mut blocks = blocks.iter().map(|b| (*b).clone());
-    let first = blocks.next().unwrap_or(ast::QueryBody::Values(Vec::new()));
-    blocks.fold(first, |left, right| ast::QueryBody::SetOp {
+/// Rows of these recursive blocks are taken once: error 1235 if of some only.
+fn is_distinct(recursive: &[UnionBlock<'_>]) -> Result<bool> {
+    let last = recursive.iter().rposition(|block| block.distinct);
+    if last.is_some_and(|last| last + 1 < recursive.len()) {
+        return Err(Error::unsupported(
+            "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression",
+        ));
+    }
+    Ok(last.is_some())
+}
+
+fn union_of(blocks: &[UnionBlock<'_>]) -> ast::QueryBody {
+    let mut blocks = blocks.iter().map(|block| (block.body.clone(), block.distinct));
+    let first = blocks.next().map_or(ast::QueryBody::Values(Vec::new()), |(body, _)| body);
+    blocks.fold(first, |left, (right, distinct)| ast::QueryBody::SetOp {
         op: ast::SetOp::Union,
-        all,
+        all: !distinct,
         left: Box::new(left),
         right: Box::new(right),
     })
