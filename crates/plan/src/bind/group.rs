@@ -32,18 +32,21 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// Error 1056 for a key that is an aggregate or window function by alias or position, 1111 for one that is written.
+    /// Error 1056 for a key that is a selected aggregate or window function, by alias, position or as it is written; 1111 for any other that
+    /// has one.
     fn check_group_key(&mut self, key: &Expr, output: &[OutputColumn], named: bool) -> Result<()> {
         let frame = self.frame();
         let made: Vec<Slot> = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot)).collect();
-        if visit::slots(key).iter().any(|s| made.contains(s)) {
-            if !named {
-                return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
-            }
-            let name = output.iter().find(|o| visit::same(&o.expr, key)).map_or("", |o| o.name.as_str());
-            return Err(Error::new(&errno::ER_WRONG_GROUP_FIELD, &[&name]));
+        if !visit::slots(key).iter().any(|s| made.contains(s)) {
+            return Ok(());
         }
-        Ok(())
+        let selected =
+            output.iter().find(|o| visit::same(&o.expr, key)).filter(|_| named || matches!(key.kind, ExprKind::Slot(_)));
+        match selected {
+            Some(column) => Err(Error::new(&errno::ER_WRONG_GROUP_FIELD, &[&column.name])),
+            None if named => Err(Error::new(&errno::ER_WRONG_GROUP_FIELD, &[&""])),
+            None => Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[])),
+        }
     }
 
     /// `GROUPING(x, …)`: a bit for each argument, 1 where ROLLUP made the key NULL. The aggregation fills a slot for each.

@@ -179,7 +179,12 @@ pub fn mix_error(exprs: &[&Expr], operation: &str) -> Error {
         let name = if of_number { "latin1_swedish_ci" } else { text::collation_name(c.collation) };
         (name.to_string(), coercibility_name(c.coercibility))
     };
-    let op = if operation == " IN " { operation.to_string() } else { operation.to_ascii_lowercase() };
+    let op = match operation {
+        " IN " | "UNION" | "INTERSECT" | "EXCEPT" => operation.to_string(),
+        // MySQL makes a UNION of them.
+        "VALUES" => "UNION".to_string(),
+        _ => operation.to_ascii_lowercase(),
+    };
     match exprs {
         [a, b] => {
             let ((a, ad), (b, bd)) = (show(a), show(b));

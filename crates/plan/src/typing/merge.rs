@@ -9,6 +9,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::geometry::GeometryKind;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
+use super::collate::Collated;
 use super::{
     aggregate_collations, cast_to, convert_charset, decimal_type, is_string, length_among, number_width, precision, scale,
     string_type,
@@ -192,17 +193,18 @@ fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
     ColumnType { length, unsigned, ..ColumnType::new(kind) }
 }
 
-/// A column of a set operation has one collation, or there is error 1271, which MySQL tells of UNION whatever the operation is.
-fn mix_of_set(error: Error) -> Error {
-    use errno::{ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS};
-    let is_mix = error.is(&ER_CANT_AGGREGATE_2COLLATIONS) || error.is(&ER_CANT_AGGREGATE_3COLLATIONS);
-    if is_mix { Error::new(&ER_CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]) } else { error }
+/// The collation of a column of a set operation. If their charsets are one, but none of their collations is weaker, error 1271 tells of
+/// UNION whatever the operation is.
+fn collation_of_set(exprs: &[&Expr], operation: &str) -> Result<Collated> {
+    aggregate_collations(exprs, operation, false)?;
+    let no_weaker = |_| Error::new(&errno::ER_CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]);
+    aggregate_collations(exprs, operation, true).map_err(no_weaker)
 }
 
 fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &str) -> Result<Merged> {
-    let collated = match matches!(operation, "UNION" | "INTERSECT" | "EXCEPT") {
-        true => aggregate_collations(exprs, operation, true).map_err(mix_of_set)?,
-        false => aggregate_collations(exprs, operation, false)?,
+    let collated = match operation {
+        "UNION" | "INTERSECT" | "EXCEPT" => collation_of_set(exprs, operation)?,
+        _ => aggregate_collations(exprs, operation, false)?,
     };
     let chars = exprs.iter().map(|e| length_among(&e.ty, collated.collation)).max().unwrap_or(0);
     let binary = collated.collation == CollationId::BINARY;
