@@ -100,11 +100,13 @@ impl Ids {
         self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).ok().and_then(first)
     }
 
-    /// A record for the log if `used` is the highest so far.
+    /// A record for the log if `used` is the highest so far. It has what was handed out to others, too, who may give it back: no number is given
+    /// twice, also after a restart.
     fn log(&self, used: u64, key: &[u8], records: &mut Records) {
         if used > self.stored.load(Ordering::Relaxed) {
-            self.stored.store(used, Ordering::Relaxed);
-            records.put(Family::Data, key, &used.to_le_bytes());
+            let last = self.last.load(Ordering::Relaxed).max(used);
+            self.stored.store(last, Ordering::Relaxed);
+            records.put(Family::Data, key, &last.to_le_bytes());
             kill_point("commit.auto-increment");
         }
     }
@@ -201,6 +203,18 @@ impl Counters {
     /// The highest row id handed out or seen.
     pub fn last_row_id(&self, table: TableId) -> Result<u64> {
         Ok(self.table(table)?.row_id.last.load(Ordering::Relaxed))
+    }
+
+    /// What was handed out and is not in the log, of tables that outlive this run.
+    pub fn unstored(&self) -> Vec<(TableId, CounterChange)> {
+        let tables = self.tables.read();
+        let lasting = tables.iter().filter(|(table, _)| table.0 < TEMPORARY_ID_MIN);
+        let unstored = lasting.filter_map(|(table, counters)| {
+            let ids = &counters.auto_increment;
+            let last = ids.last.load(Ordering::Relaxed);
+            (last > ids.stored.load(Ordering::Relaxed)).then_some((*table, CounterChange::AutoIncrementUsed(last)))
+        });
+        unstored.collect()
     }
 
     /// `ALTER TABLE … AUTO_INCREMENT` of a temporary table.

@@ -118,6 +118,7 @@ impl Engine {
     /// Lets the queue of commits run empty, stops background work and syncs the log; later
     /// commits fail with error 1053. Bounded by one flush or compaction step.
     pub fn shutdown(&self) -> Result<()> {
+        self.store.store_counters();
         self.pipeline().shut_down();
         kill_point("stop.queue-empty");
         self.pipeline().stages().end();

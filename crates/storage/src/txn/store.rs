@@ -22,7 +22,7 @@ use crate::cache::row_cache::RowCache;
 use crate::cache::span_cache::SpanCache;
 use crate::cache::uses::CacheUses;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
-use crate::commit::counters::Counters;
+use crate::commit::counters::{CounterChange, Counters};
 use crate::commit::log_buffer::LogBuffer;
 use crate::commit::pipeline::{Parts, Pipeline};
 use crate::commit::records::Records;
@@ -138,6 +138,15 @@ impl Store {
 
     pub fn hooks(&self) -> &EngineHooks {
         &self.hooks
+    }
+
+    /// Before an orderly end: AUTO_INCREMENT values that were handed out are not given again, also those that nobody has used in the end. What cannot be
+    /// stored any more is given again.
+    pub(crate) fn store_counters(&self) {
+        let counters = self.counters().unstored();
+        if !counters.is_empty() {
+            let _ = self.commit_alone(counters, Vec::new());
+        }
     }
 
     pub fn locks(&self) -> &LockManager {
@@ -302,12 +311,16 @@ impl Store {
 
     /// Has nothing to commit but what the log is told.
     pub fn commit_told(&self, told: &LogBuffer) -> Result<()> {
-        let log = self.prepare_log(told)?;
+        self.commit_alone(Vec::new(), self.prepare_log(told)?)
+    }
+
+    /// A commit without rows.
+    fn commit_alone(&self, counters: Vec<(TableId, CounterChange)>, log: Vec<u8>) -> Result<()> {
         self.submit_and_wait(CommitRequest {
             records: Records::with_capacity(0),
             touched: Touched::Keys(Vec::new()),
             files: None,
-            counters: Vec::new(),
+            counters,
             log,
             owner: None,
             held: HeldLocks::default(),

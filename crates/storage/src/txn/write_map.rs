@@ -57,6 +57,8 @@ struct Tail {
     entries: Vec<Place>,
     /// A value was replaced, so that values do not lie in the order of their keys.
     mixed: bool,
+    /// Bytes that are no entry's any more.
+    dead: usize,
 }
 
 /// Entries of one index with their values, in one buffer: made before the map gets them, perhaps by another thread.
@@ -75,7 +77,15 @@ struct Place {
     value_len: u32,
 }
 
+impl Place {
+    fn value_bytes(&self) -> usize {
+        if self.value_len == DELETED { 0 } else { self.value_len as usize }
+    }
+}
+
 const DELETED: u32 = u32::MAX;
+/// Bytes of a tail that are nobody's, below which it is not written anew.
+const DEAD_BYTES_MIN: usize = 64 << 10;
 /// Bytes of a tail, so that places fit.
 const TAIL_BYTES_MAX: usize = 1 << 31;
 
@@ -402,21 +412,57 @@ impl Tail {
         self.entries.push(Place { key: at, key_len: key.len() as u32, value, value_len });
     }
 
+    /// A value goes where the one before was, if it fits.
     fn replace(&mut self, at: usize, write: Option<&[u8]>) {
-        let (value, value_len) = self.put(write);
+        let Some(place) = self.entries.get(at).copied() else { return };
+        let room = place.value_bytes();
+        let fitting = write.filter(|value| place.value_len != DELETED && value.len() <= room);
+        let (value, value_len) = match fitting {
+            Some(value) => {
+                let from = place.value as usize;
+                if let Some(bytes) = self.bytes.get_mut(from..from + value.len()) {
+                    bytes.copy_from_slice(value);
+                }
+                self.dead += room - value.len();
+                (place.value, value.len() as u32)
+            }
+            None => {
+                self.mixed = true;
+                self.dead += room;
+                self.put(write)
+            }
+        };
         if let Some(place) = self.entries.get_mut(at) {
             (place.value, place.value_len) = (value, value_len);
         }
-        self.mixed = true;
+        self.shrink();
     }
 
     fn truncate(&mut self, entries: usize) {
-        match self.entries.get(entries) {
-            Some(_) if entries == 0 => *self = Tail::default(),
-            Some(first) if !self.mixed => self.bytes.truncate(first.key as usize),
-            _ => {}
+        match self.entries.get(entries..) {
+            Some([_, ..]) if entries == 0 => *self = Tail::default(),
+            Some([first, ..]) if !self.mixed => {
+                self.bytes.truncate(first.key as usize);
+                self.dead = self.dead.min(self.bytes.len());
+            }
+            Some(gone) => self.dead += gone.iter().map(|place| place.key_len as usize + place.value_bytes()).sum::<usize>(),
+            None => {}
         }
         self.entries.truncate(entries);
+        self.shrink();
+    }
+
+    /// Writes the bytes anew where most of them are nobody's any more, as where a transaction goes back to a savepoint again and again.
+    fn shrink(&mut self) {
+        if self.dead < DEAD_BYTES_MIN || self.dead <= self.bytes.len() / 2 {
+            return;
+        }
+        let mut whole = Tail::default();
+        for place in &self.entries {
+            let (key, write) = self.entry_of(place);
+            whole.push(key, write);
+        }
+        *self = whole;
     }
 }
 
