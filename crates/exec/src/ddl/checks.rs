@@ -144,7 +144,10 @@ impl Ddl<'_> {
         }
         let expr = self.expression_text(&check.expr);
         let is_other = |name: &String| column.is_some_and(|column| name.to_lowercase() != column.to_lowercase());
-        if names_in(&expr).iter().any(is_other) {
+        // What a query names is no column of the table. The query is refused later.
+        let mut has_query = false;
+        check.expr.queries(&mut |_| has_query = true);
+        if !has_query && names_in(&expr).iter().any(is_other) {
             return Err(Error::new(&ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN, &[&name]));
         }
         def.options.checks.push(CheckDef { name, expr, enforced: check.enforced });

@@ -64,7 +64,6 @@ impl Ddl<'_> {
         kill_point("create-select.created");
         let filler = RefCell::new(filler);
         self.fill(&table, create, query, names, &filler).inspect_err(|_| {
-            kill_point("create-select.failed");
             self.catalog.drop_unfilled(&table, &filler.borrow(), self.context.wait);
         })
     }

@@ -85,7 +85,7 @@ const EXPRESSIONS: [&str; 24] = [
     "TRIM(LEADING {} FROM {})",
 ];
 /// Functions of the binder, which no call names, and those that take literals only.
-const WITHOUT_FORM: [&str; 20] = [
+const WITHOUT_FORM: [&str; 21] = [
     "CAST ARRAY",
     "CHAR OF UNITS",
     "CONSTANT FOR",
@@ -97,6 +97,7 @@ const WITHOUT_FORM: [&str; 20] = [
     "NUMBER OF DATE",
     "TEXT OF DATE",
     "GET_FORMAT",
+    "FRAME INTERVAL",
     "JSON_VALUE",
     "LOCALTIME",
     "LOCALTIMESTAMP",
