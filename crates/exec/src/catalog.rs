@@ -34,7 +34,8 @@ pub fn function_of(object: &StoredObject) -> Result<StoredFunction> {
     let returns = column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation)?;
     let (database, name) = (object.database.clone(), object.name.clone());
     let changes = may_change(&create.program);
-    Ok(StoredFunction { database, name, parameters: create.parameters, returns, changes })
+    let deterministic = object.characteristic("deterministic").is_some();
+    Ok(StoredFunction { database, name, parameters: create.parameters, returns, changes, deterministic })
 }
 
 /// An index of fewer bytes is not asked how many of them are in a range.

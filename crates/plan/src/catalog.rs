@@ -57,6 +57,7 @@ pub struct StoredFunction {
     pub returns: ColumnType,
     /// It may change data, or call another one that does.
     pub changes: bool,
+    pub deterministic: bool,
 }
 
 /// A view with its query parsed.

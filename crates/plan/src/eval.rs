@@ -193,53 +193,81 @@ fn connective(parts: &[Expr], decisive: bool, cx: &EvalCx<'_>) -> Result<Option<
 }
 
 fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx: &EvalCx<'_>) -> Result<Option<bool>> {
-    let a = eval(left, cx)?;
-    if let (Value::Null, true) = (&*a, op != CompareOp::NullSafeEq) {
+    compare_value((op, rule), (left, &*eval(left, cx)?), right, cx)
+}
+
+/// Compares what `left` has given with `right`.
+#[inline]
+fn compare_value(
+    (op, rule): (CompareOp, CompareAs),
+    (left, a): (&Expr, &Value),
+    right: &Expr,
+    cx: &EvalCx<'_>,
+) -> Result<Option<bool>> {
+    if let (Value::Null, true) = (a, op != CompareOp::NullSafeEq) {
         return Ok(None);
     }
     let b = eval(right, cx)?;
-    if let (Value::Int(a), Value::Int(b)) = (&*a, &*b)
+    if let (Value::Int(a), Value::Int(b)) = (a, &*b)
         && rule == CompareAs::Int
     {
         return Ok(Some(compare::holds(op, a.cmp(b))));
     }
     if a.is_null() || b.is_null() {
-        if let (Value::Bytes(_), CompareAs::Double | CompareAs::DoubleFixed(_) | CompareAs::Decimal) = (&*a, rule) {
+        if let (Value::Bytes(_), CompareAs::Double | CompareAs::DoubleFixed(_) | CompareAs::Decimal) = (a, rule) {
             // MySQL reads the left side first, with its warning.
-            coerce::to_f64(&a, &left.ty, cx.env)?;
+            coerce::to_f64(a, &left.ty, cx.env)?;
         }
-        if let (Value::Bytes(_), CompareAs::DateTime | CompareAs::Date, false) = (&*a, rule, is_constant(left)) {
-            compare::as_datetime(&a, &left.ty, &right.ty, cx.env)?;
+        if let (Value::Bytes(_), CompareAs::DateTime | CompareAs::Date, false) = (a, rule, is_constant(left)) {
+            compare::as_datetime(a, &left.ty, &right.ty, cx.env)?;
         }
         return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
     }
     if op == CompareOp::NullSafeEq
-        && [(left, &a), (right, &b)].iter().any(|(e, value)| compare::is_no_moment(e, value, rule, cx.env))
+        && [(left, a), (right, &*b)].iter().any(|(e, value)| compare::is_no_moment(e, value, rule, cx.env))
     {
         return Ok(Some(false));
     }
     if matches!(rule, CompareAs::DateTime | CompareAs::Date) {
-        if let Some(rule) = rule_of_sent_number((left, &a), (right, &b)) {
-            return Ok(compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?.map(|order| compare::holds(op, order)));
+        if let Some(rule) = rule_of_sent_number((left, a), (right, &b)) {
+            return Ok(compare::compare(a, &left.ty, &b, &right.ty, rule, cx.env)?.map(|order| compare::holds(op, order)));
         }
-        if op != CompareOp::NullSafeEq && [(left, &a), (right, &b)].iter().any(|(e, value)| is_picked_no_date(e, value, cx.env)) {
+        if op != CompareOp::NullSafeEq && [(left, a), (right, &*b)].iter().any(|(e, value)| is_picked_no_date(e, value, cx.env)) {
             // Only for its warning.
-            compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?;
+            compare::compare(a, &left.ty, &b, &right.ty, rule, cx.env)?;
             return Ok(None);
         }
     }
     if rule == CompareAs::DateTime {
-        for (operand, value, other) in [(left, &a, right), (right, &b, left)] {
+        for (operand, value, other) in [(left, a, right), (right, &*b, left)] {
             if is_constant(operand) {
                 compare::check_constant_date(value, &other.ty, cx.env)?;
             }
         }
     }
-    let order = compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?;
+    let order = compare::compare(a, &left.ty, &b, &right.ty, rule, cx.env)?;
     match order {
         Some(order) => Ok(Some(compare::holds(op, order))),
         None => Ok((op == CompareOp::NullSafeEq).then_some(false)),
     }
+}
+
+/// `BETWEEN ONCE`: AND of two comparisons whose left side is evaluated for both.
+pub(crate) fn between_once(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let [
+        Expr { kind: ExprKind::Compare(above, value, low, rule_of_low), .. },
+        Expr { kind: ExprKind::Compare(below, _, high, rule_of_high), .. },
+    ] = call.args
+    else {
+        return connective(call.args, false, cx).map(truth);
+    };
+    let left = eval(value, cx)?;
+    let low = compare_value((*above, *rule_of_low), (value, &left), low, cx)?;
+    if low == Some(false) {
+        return Ok(truth(low));
+    }
+    let high = compare_value((*below, *rule_of_high), (value, &left), high, cx)?;
+    Ok(truth(if high == Some(false) { high } else { low.and(high) }))
 }
 
 /// A number that is sent for a parameter is no date beside what is no column: both are numbers.

@@ -407,6 +407,7 @@ fn without_tables(node: &Node) -> &'static str {
         | Node::Limit { input, .. }
         | Node::Aggregate { input, .. }
         | Node::Distinct { input, .. }
+        | Node::Compute { input, .. }
         | Node::Window { input, .. } => without_tables(input),
         _ => "No tables used",
     }

@@ -123,6 +123,8 @@ pub trait SessionEnv {
     fn take_insert_id(&self) -> Option<u64> {
         None
     }
+    /// The first AUTO_INCREMENT value of a statement that has failed behind it, which LAST_INSERT_ID() tells.
+    fn note_insert_id_of_failed(&self, _: u64) {}
 }
 
 /// One execution of one statement.

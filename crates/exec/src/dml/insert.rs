@@ -67,7 +67,7 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Query(query) => insert.query(query),
     };
     if let Err(error) = ran {
-        insert.tell_number_of_failed()?;
+        insert.tell_number_of_failed();
         return Err(error);
     }
     let row_id = insert.row_id();
@@ -124,11 +124,10 @@ impl<'a> Insert<'a> {
     }
 
     /// As in MySQL, LAST_INSERT_ID() tells the first number of a statement that failed behind it.
-    pub(crate) fn tell_number_of_failed(&self) -> Result<()> {
+    pub(crate) fn tell_number_of_failed(&self) {
         if self.changed.generated_id != 0 {
-            self.statement.session.ask()?.give_last_insert_id(self.changed.generated_id);
+            self.statement.session.note_insert_id_of_failed(self.changed.generated_id);
         }
-        Ok(())
     }
 
     pub(crate) fn table(&self) -> &'a Table {

@@ -53,7 +53,7 @@ pub fn load(
         None => load.in_chunks(source, format),
     };
     if let Err(error) = loaded {
-        load.insert.tell_number_of_failed()?;
+        load.insert.tell_number_of_failed();
         return Err(error);
     }
     let Insert { records, refused, out_of_view, deleted, mut changed, .. } = load.insert;

@@ -197,6 +197,7 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), builder)
         }
         Node::Distinct { input, keys } => Box::new(distinct::Distinct::new(input, keys, builder)),
+        Node::Compute { input, values } => Box::new(Compute { input: builder.build(input), values }),
         Node::SetOp { op, all, inputs, slots, types } => Box::new(set_op::SetOp::new((*op, *all), inputs, slots, types, builder)),
         Node::JsonTable { document, table } => Box::new(json_table::JsonTable::new(document, table)),
         Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
@@ -258,6 +259,30 @@ impl Operator for Empty {
 
     fn next(&mut self, _: &mut Frame<'_>) -> Result<bool> {
         Ok(false)
+    }
+}
+
+/// Puts values of each row into slots.
+struct Compute<'p> {
+    input: Box<dyn Operator + 'p>,
+    values: &'p [(Expr, Slot)],
+}
+
+impl Operator for Compute<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.input.open(frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if !self.input.next(frame)? {
+            return Ok(false);
+        }
+        for (expr, slot) in self.values {
+            let value = expr.eval(&frame.cx())?.into_owned();
+            frame.slots[*slot] = value;
+        }
+        frame.statement.interrupt.check_in_turn()?;
+        Ok(true)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vaquita_plan::env::{AskSession, Env, Level, RowsOfSubquery, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Expr, ExprKind, Slot, SubqueryKind};
-use vaquita_plan::node::{AccessPath, Node, Scan};
+use vaquita_plan::node::{AccessPath, Node, Range, Scan};
 use vaquita_plan::parallel::{Driving, driving, lookups, scans, subqueries};
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::helpers::{Helpers, Queue, cores};
@@ -312,7 +312,7 @@ fn parts_of_groups(scan: &Scan, codec: &IndexCodec, keys: &[(Expr, Slot)]) -> us
     let parts = codec.parts().iter().enumerate();
     let known = parts.take_while(|(n, part)| *n < equal || is_key(part.position)).count();
     // Ranges that begin or end within a group may share it with another, and pieces of two ranges are never put together.
-    let shares = |range: &vaquita_plan::node::Range| {
+    let shares = |range: &Range| {
         let deeper = range.equal.len() > known;
         deeper || (range.equal.len() == known && (range.low.is_some() || range.high.is_some() || range.not_null))
     };

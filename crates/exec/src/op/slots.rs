@@ -25,6 +25,7 @@ fn filled(node: &Node, out: &mut BTreeSet<Slot>) {
             out.extend(aggregates.iter().map(|a| a.slot));
         }
         Node::Window { windows, .. } => out.extend(windows.iter().map(|w| w.slot)),
+        Node::Compute { values, .. } => out.extend(values.iter().map(|(_, slot)| *slot)),
         Node::RowCount { slot, .. } => {
             out.insert(*slot);
         }
@@ -75,7 +76,9 @@ pub fn key_slots(node: &Node, out: &mut Vec<Slot>) {
 pub fn refills(node: &Node) -> bool {
     match node {
         Node::Scan(_) | Node::Values { .. } | Node::Derived { .. } | Node::SetOp { .. } => true,
-        Node::Filter { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } => refills(input),
+        Node::Filter { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } | Node::Compute { input, .. } => {
+            refills(input)
+        }
         // Both give saved rows.
         Node::Sort { .. } | Node::Window { .. } => true,
         Node::Aggregate { sorted_input, .. } => !*sorted_input,

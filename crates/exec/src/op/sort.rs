@@ -272,7 +272,7 @@ impl Run {
                     continue;
                 }
                 key_bytes = key_bytes + key.len() - worst.key.len();
-                worst.key = key.clone();
+                worst.key.clone_from(&key);
                 worst.number = number;
                 if let (Some(of_row), Some(morsel)) = (self.morsels.get_mut(worst.row as usize), morsel) {
                     *of_row = morsel;

@@ -73,12 +73,24 @@ impl Binder<'_> {
     /// The aggregates' GROUPING arguments become the positions of their keys; error 3602.
     pub(super) fn place_groupings(&mut self, keys: &[Expr]) -> Result<()> {
         for aggregate in self.frame().aggregates.iter_mut().filter(|a| a.kind == AggregateKind::Grouping) {
-            let Some(position) = aggregate.args.first().and_then(|arg| keys.iter().position(|k| visit::same(k, arg))) else {
+            let Some(position) = aggregate.args.first().and_then(|arg| keys.iter().position(|k| visit::same_as_written(k, arg)))
+            else {
                 return Err(Error::new(&errno::ER_FIELD_IN_GROUPING_NOT_GROUP_BY, &[&1]));
             };
             aggregate.args = vec![Expr::int(position as i64)];
         }
         Ok(())
+    }
+
+    /// Keys that change with each evaluation get a slot for the value by which a row is grouped.
+    pub(super) fn values_of_keys(&mut self, keys: &mut [(Expr, Slot)]) -> Vec<(Expr, Slot)> {
+        let mut values = Vec::new();
+        for (key, _) in keys.iter_mut().filter(|(key, _)| visit::changes(key)) {
+            let slot = self.new_slot();
+            let value = Expr { kind: ExprKind::Slot(slot), ..key.clone() };
+            values.push((std::mem::replace(key, value), slot));
+        }
+        values
     }
 
     /// Replaces the keys in all that comes after the aggregation by the slots that it fills.
@@ -94,6 +106,11 @@ impl Binder<'_> {
             block.output.iter_mut().filter(|column| rollup && keys.iter().any(|(key, _)| visit::same(key, &column.expr)))
         {
             column.origin = None;
+        }
+        for (key, slot) in keys.iter().filter(|(key, _)| visit::changes(key)) {
+            let column = block.output.iter().position(|column| visit::same_as_written(&column.expr, key));
+            let value = Expr { kind: ExprKind::Slot(*slot), nullable: key.nullable || rollup, ..key.clone() };
+            block.put_value(column, key, &value);
         }
         let mut known = Known::new(&keys, |(key, _)| key);
         let mut change = |e: &mut Expr| replace(e, &mut known, rollup);
@@ -164,7 +181,7 @@ impl Binder<'_> {
     /// Errors 3065 and 3066: ORDER BY of a DISTINCT query by a column or an aggregate that is not selected.
     pub(super) fn check_distinct_order(&self, block: &Block, grouped: bool) -> Result<()> {
         // Groups whose keys are all selected are distinct anyway.
-        let is_selected = |key: &Expr| block.output.iter().any(|column| visit::same(&column.expr, key));
+        let is_selected = |key: &Expr| block.output.iter().any(|column| visit::same_as_written(&column.expr, key));
         let are_distinct = grouped && !block.rollup && block.group_by.iter().all(is_selected);
         if !block.distinct || are_distinct || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
             return Ok(());

@@ -57,7 +57,7 @@ impl Binder<'_> {
 
     fn note_named(&mut self, expr: &Expr) -> Result<()> {
         self.count_copies(expr, 1)?;
-        if !expr.is_leaf() && !self.frame().named_output.iter().any(|named| visit::same(named, expr)) {
+        if !expr.is_leaf() && !self.frame().named_output.iter().any(|named| visit::same_as_written(named, expr)) {
             self.frame().named_output.push(expr.clone());
         }
         Ok(())

@@ -32,6 +32,25 @@ pub(super) struct Block {
     pub calc_found_rows: bool,
 }
 
+impl Block {
+    /// Puts `value` into the output column that computes `expr`, and wherever HAVING and ORDER BY name that.
+    pub fn put_value(&mut self, column: Option<usize>, expr: &Expr, value: &Expr) {
+        if let Some(column) = column.and_then(|at| self.output.get_mut(at)) {
+            column.expr = value.clone();
+        }
+        self.having.iter_mut().for_each(|condition| put_value(condition, expr, value));
+        self.order_by.iter_mut().for_each(|key| put_value(&mut key.expr, expr, value));
+    }
+}
+
+fn put_value(within: &mut Expr, expr: &Expr, value: &Expr) {
+    if visit::same_as_written(within, expr) {
+        *within = value.clone();
+        return;
+    }
+    visit::children_mut(within, &mut |child| put_value(child, expr, value));
+}
+
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<LogicalBlock> {
         let mut block = self.bind_block(select, query)?;
@@ -235,6 +254,22 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// What changes with each evaluation, is selected, and is compared by DISTINCT or ORDER BY too gets a slot, so that all have one value of it.
+    fn values_read_again(&mut self, block: &mut Block, distinct: bool) -> Vec<(Expr, Slot)> {
+        let keys = &block.order_by;
+        let orders = |expr: &Expr| keys.iter().any(|key| visit::any(&key.expr, &|part| visit::same_as_written(part, expr)));
+        let is_read_again = |expr: &Expr| visit::changes(expr) && (distinct || orders(expr));
+        let again: Vec<bool> = block.output.iter().map(|column| is_read_again(&column.expr)).collect();
+        let mut values = Vec::new();
+        for (column, _) in block.output.iter_mut().zip(again).filter(|(_, again)| *again) {
+            let slot = self.new_slot();
+            let value = Expr { kind: ExprKind::Slot(slot), ..column.expr.clone() };
+            block.order_by.iter_mut().for_each(|key| put_value(&mut key.expr, &column.expr, &value));
+            values.push((std::mem::replace(&mut column.expr, value), slot));
+        }
+        values
+    }
+
     /// The block as a tree. Its aggregates and windows come from the frame.
     fn logical(&mut self, mut block: Block, grouped: bool) -> LogicalBlock {
         let mut windows = std::mem::take(&mut self.frame().windows);
@@ -244,16 +279,19 @@ impl Binder<'_> {
         let mut root = block.tree.take().unwrap_or(Logical::One).filtered(std::mem::take(&mut block.filter));
         if grouped {
             aggregates.iter_mut().for_each(|a| a.args.iter_mut().for_each(|e| self.fold(e)));
-            let keys = self.replace_keys(&mut block, &mut windows);
+            let mut keys = self.replace_keys(&mut block, &mut windows);
+            root = root.computing(self.values_of_keys(&mut keys));
             root = Logical::Aggregate { input: Box::new(root), keys, aggregates, rollup: block.rollup };
         }
         if !block.having.is_empty() {
-            root = Logical::Having { input: Box::new(root), predicate: block.having };
+            root = Logical::Having { input: Box::new(root), predicate: std::mem::take(&mut block.having) };
         }
         if !windows.is_empty() {
             root = Logical::Window { input: Box::new(root), windows };
         }
-        if block.distinct && !one_group {
+        let distinct = block.distinct && !one_group;
+        root = root.computing(self.values_read_again(&mut block, distinct));
+        if distinct {
             root = Logical::Distinct { input: Box::new(root) };
         }
         LogicalBlock {

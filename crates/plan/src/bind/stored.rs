@@ -14,6 +14,9 @@ use crate::uses::Whose;
 /// Never the same twice, as far as plans know: a body may read and change what it likes.
 pub static STORED: FuncDef = FuncDef { name: FuncDef::STORED, args: (NAMES, usize::MAX), resolve, eval, foldable: false };
 
+/// The same for the same arguments, says its declaration: a key of an index may be looked for by it.
+static DETERMINISTIC: FuncDef = FuncDef { name: FuncDef::DETERMINISTIC, ..STORED };
+
 /// Arguments that the function does not get.
 const NAMES: usize = 4;
 
@@ -79,6 +82,7 @@ impl Binder<'_> {
         let mut args = vec![named(&function.database), named(&function.name)];
         args.extend([of_definer(|definer| &definer.user), of_definer(|definer| &definer.host)]);
         args.extend(self.scalars(&call.args)?);
-        Ok(Expr { kind: ExprKind::Call(&STORED, args), ty: function.returns, nullable: true, coercibility: COERCIBILITY })
+        let def = if function.deterministic { &DETERMINISTIC } else { &STORED };
+        Ok(Expr { kind: ExprKind::Call(def, args), ty: function.returns, nullable: true, coercibility: COERCIBILITY })
     }
 }

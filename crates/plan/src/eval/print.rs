@@ -13,6 +13,7 @@ use vaquita_types::{Error, TypeKind, Value, errno, stack};
 use super::coerce::{printable, text_of};
 use crate::env::EvalCx;
 use crate::expr::{Expr, ExprKind, Slot};
+use crate::function::FuncDef;
 use crate::node::{AggregateKind, Node, QueryPlan};
 use crate::text::is_hex_literal;
 use crate::visit;
@@ -174,6 +175,7 @@ fn write(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
 
 fn write_any(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
     match &expr.kind {
+        ExprKind::Call(def, args) if def.name == FuncDef::BETWEEN_ONCE => write_truths(args, " and ", columns, out),
         ExprKind::Call(def, args) => write_call(def.name, args, columns, out),
         ExprKind::Cast(inner) => write_cast(inner, expr, columns, out),
         ExprKind::UserVar(name) => out.push_str(&format!("(@`{name}`)")),

@@ -8,6 +8,7 @@ use vaquita_types::Value;
 use crate::eval::coerce::text_of;
 use crate::eval::print::mode_text;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryKind};
+use crate::function::FuncDef;
 use crate::node::{Aggregate, Node, QueryPlan, WindowFunction};
 use crate::visit;
 
@@ -87,6 +88,7 @@ impl Names {
                 out + " end)"
             }
             ExprKind::Cast(inner) => format!("cast({} as {:?})", self.print(inner), expr.ty.kind).to_lowercase(),
+            ExprKind::Call(def, args) if def.name == FuncDef::BETWEEN_ONCE => joined(args, " and "),
             ExprKind::Call(def, args) => self.call(def.name, args),
             ExprKind::Row(parts) => joined(parts, ","),
             ExprKind::Match(search) => {
@@ -176,6 +178,12 @@ fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
         }
         Node::RowCount { slot, .. } => {
             names.insert(*slot, "count(*)".to_string());
+        }
+        Node::Compute { values, input } => {
+            collect(input, names);
+            let inner = Names::of(names.clone());
+            names.extend(values.iter().map(|(value, slot)| (*slot, inner.print(value))));
+            return;
         }
         Node::Window { windows, input, .. } => {
             collect(input, names);

@@ -142,6 +142,7 @@ impl Printer<'_> {
                 let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
                 format!("{how}{by}{}", if *rollup { " with rollup" } else { "" })
             }
+            Node::Compute { .. } => "Stream results".to_string(),
             Node::Distinct { keys, .. } => format!("Remove duplicates on {}", n.list(keys)),
             Node::SetOp { op, all, .. } => {
                 let name = match op {

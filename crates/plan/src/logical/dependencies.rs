@@ -52,13 +52,13 @@ struct Exprs<'q>(HashMap<u64, Vec<&'q Expr>>);
 
 impl<'q> Exprs<'q> {
     fn contains(&self, expr: &Expr) -> bool {
-        self.0.get(&visit::hash(expr)).is_some_and(|of_hash| of_hash.iter().any(|known| visit::same(known, expr)))
+        self.0.get(&visit::hash(expr)).is_some_and(|of_hash| of_hash.iter().any(|known| visit::same_as_written(known, expr)))
     }
 
     /// Whether it is new.
     fn insert(&mut self, expr: &'q Expr) -> bool {
         let of_hash = self.0.entry(visit::hash(expr)).or_default();
-        let is_new = !of_hash.iter().any(|known| visit::same(known, expr));
+        let is_new = !of_hash.iter().any(|known| visit::same_as_written(known, expr));
         if is_new {
             of_hash.push(expr);
         }
@@ -136,7 +136,10 @@ impl<'q> Closure<'q> {
                     closure.groups.push((keys.iter().map(|(_, slot)| *slot).collect(), results));
                     input
                 }
-                Logical::Sort { input, .. } | Logical::Limit { input, .. } | Logical::Distinct { input } => input,
+                Logical::Sort { input, .. }
+                | Logical::Limit { input, .. }
+                | Logical::Compute { input, .. }
+                | Logical::Distinct { input } => input,
                 Logical::Window { input, windows } => {
                     closure.windows.extend(windows);
                     input
@@ -269,7 +272,7 @@ impl<'q> Closure<'q> {
 
     /// A column of a merged table or view, or an output column that is named.
     fn is_column(&self, expr: &Expr) -> bool {
-        self.named.iter().any(|named| visit::same(named, expr)) || self.is_merged_column(expr)
+        self.named.iter().any(|named| visit::same_as_written(named, expr)) || self.is_merged_column(expr)
     }
 
     fn is_merged_column(&self, expr: &Expr) -> bool {

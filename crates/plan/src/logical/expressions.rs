@@ -42,6 +42,7 @@ impl Logical {
                     window.bounds_mut().try_for_each(&mut *f)?;
                 }
             }
+            Logical::Compute { values, .. } => values.iter_mut().try_for_each(|(value, _)| f(value))?,
             Logical::Sort { keys, .. } => keys.iter_mut().try_for_each(|key| f(&mut key.expr))?,
             Logical::Limit { limit, .. } => limit.offset.iter_mut().chain(&mut limit.count).try_for_each(&mut *f)?,
         }

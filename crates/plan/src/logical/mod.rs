@@ -218,6 +218,11 @@ pub(crate) enum Logical {
         input: Box<Logical>,
         windows: Vec<WindowFunction>,
     },
+    /// Values that change with each evaluation and that several clauses read: RAND() AS r … ORDER BY r.
+    Compute {
+        input: Box<Logical>,
+        values: Vec<(Expr, Slot)>,
+    },
     /// Rows of equal output once.
     Distinct {
         input: Box<Logical>,
@@ -240,6 +245,7 @@ impl Logical {
             | Logical::Aggregate { input, .. }
             | Logical::Having { input, .. }
             | Logical::Window { input, .. }
+            | Logical::Compute { input, .. }
             | Logical::Distinct { input }
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => Some(input),
@@ -261,6 +267,7 @@ impl Logical {
             | Logical::Aggregate { input, .. }
             | Logical::Having { input, .. }
             | Logical::Window { input, .. }
+            | Logical::Compute { input, .. }
             | Logical::Distinct { input }
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => Some(input),
@@ -283,6 +290,7 @@ impl Logical {
             Logical::Aggregate { .. }
                 | Logical::Having { .. }
                 | Logical::Window { .. }
+                | Logical::Compute { .. }
                 | Logical::Distinct { .. }
                 | Logical::Sort { .. }
                 | Logical::Limit { .. }
@@ -294,6 +302,7 @@ impl Logical {
             Logical::Aggregate { input, .. }
             | Logical::Having { input, .. }
             | Logical::Window { input, .. }
+            | Logical::Compute { input, .. }
             | Logical::Distinct { input }
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => input.rows_mut(),
@@ -320,6 +329,11 @@ impl Logical {
             Some(limit) => Logical::Limit { input: Box::new(root), limit },
             None => root,
         }
+    }
+
+    /// `self` with these values of each row, if there are any.
+    pub fn computing(self, values: Vec<(Expr, Slot)>) -> Logical {
+        if values.is_empty() { self } else { Logical::Compute { input: Box::new(self), values } }
     }
 
     /// `self` under a condition, if there is one.

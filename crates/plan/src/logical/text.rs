@@ -126,6 +126,9 @@ impl Printer<'_> {
             Logical::Window { windows, .. } => {
                 format!("Window: {}", windows.iter().map(|w| window_name(w, n)).collect::<Vec<_>>().join(", "))
             }
+            Logical::Compute { values, .. } => {
+                format!("Compute: {}", values.iter().map(|(value, _)| n.print(value)).collect::<Vec<_>>().join(", "))
+            }
             Logical::Distinct { .. } => "Distinct".to_string(),
             Logical::Sort { keys, .. } => {
                 let key = |k: &crate::node::SortKey| n.print(&k.expr) + if k.descending { " DESC" } else { "" };

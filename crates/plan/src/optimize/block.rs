@@ -17,6 +17,8 @@ struct Above {
     limit: Option<Limit>,
     order_by: Vec<SortKey>,
     distinct: bool,
+    /// Values that are computed once for each row of the groups or, without any, of the joins.
+    values: Vec<(Expr, Slot)>,
     windows: Vec<WindowFunction>,
     having: Vec<Expr>,
     groups: Option<Groups>,
@@ -26,6 +28,8 @@ struct Groups {
     keys: Vec<(Expr, Slot)>,
     aggregates: Vec<Aggregate>,
     rollup: bool,
+    /// Values that are computed once for each row that is grouped.
+    values: Vec<(Expr, Slot)>,
 }
 
 /// The plan of a block's tree, which has been rewritten, and the block's output.
@@ -38,7 +42,8 @@ pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
     if planned.first_row_is_extreme {
         node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(Expr::int(1)) } };
     }
-    if let Some(Groups { keys, aggregates, rollup }) = above.groups.take() {
+    if let Some(Groups { keys, aggregates, rollup, values }) = above.groups.take() {
+        node = computed(node, values);
         let mut saved = above.slots(&read);
         saved.retain(|slot| !aggregates.iter().any(|a| a.slot == *slot) && !keys.iter().any(|(_, s)| s == slot));
         let sorted_input = ordered && !keys.is_empty() && !rollup;
@@ -51,6 +56,7 @@ pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
         node = Node::Window { input: Box::new(node), windows: above.windows, saved };
         ordered = false;
     }
+    node = computed(node, std::mem::take(&mut above.values));
     if let (true, Read::Output(output)) = (above.distinct, &read) {
         node = Node::Distinct { input: Box::new(node), keys: output.iter().map(|o| o.expr.clone()).collect() };
     }
@@ -81,6 +87,13 @@ impl Above {
                     above.distinct = true;
                     input
                 }
+                Logical::Compute { input, values } => {
+                    match &mut above.groups {
+                        Some(groups) => groups.values = values,
+                        None => above.values = values,
+                    }
+                    input
+                }
                 Logical::Window { input, windows } => {
                     above.windows = windows;
                     input
@@ -90,7 +103,7 @@ impl Above {
                     input
                 }
                 Logical::Aggregate { input, keys, aggregates, rollup } => {
-                    above.groups = Some(Groups { keys, aggregates, rollup });
+                    above.groups = Some(Groups { keys, aggregates, rollup, values: Vec::new() });
                     input
                 }
                 rows => return (above, rows),
@@ -136,7 +149,7 @@ impl Above {
         want
     }
 
-    /// The slots that the output, ORDER BY, HAVING and windows read, and windows do not fill.
+    /// The slots that the output, ORDER BY, HAVING and windows read, and windows and computed values do not fill.
     fn slots(&self, read: &Read) -> Vec<Slot> {
         let mut slots = read.slots();
         let mut add = |e: &Expr| slots.extend(visit::slots(e));
@@ -146,7 +159,9 @@ impl Above {
             window.args.iter().chain(&window.partition_by).for_each(&mut add);
             window.order_by.iter().for_each(|k| add(&k.expr));
         }
-        slots.retain(|slot| !self.windows.iter().any(|w| w.slot == *slot));
+        self.values.iter().for_each(|(value, _)| slots.extend(visit::slots(value)));
+        let made = |slot| self.windows.iter().any(|w| w.slot == slot) || self.values.iter().any(|(_, value)| *value == slot);
+        slots.retain(|slot| !made(*slot));
         visit::unique(slots)
     }
 }
@@ -188,6 +203,10 @@ fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool, or
 
 fn unordered(node: Node, rows: f64) -> Planned {
     Planned { node, ordered: false, first_row_is_extreme: false, rows }
+}
+
+fn computed(node: Node, values: Vec<(Expr, Slot)>) -> Node {
+    if values.is_empty() { node } else { Node::Compute { input: Box::new(node), values } }
 }
 
 /// Sort and limit on top of a node; `saved` are the slots that are read of its rows.

@@ -160,6 +160,17 @@ enum HashKeys {
 impl Planner<'_, '_> {
     /// Joins `items` under `pool`; `outside` are relations of this frame that are read before.
     fn nest(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
+        if items.len() < 2 {
+            return self.joined(items, pool, outside, want);
+        }
+        // A row of the join is chosen by a value of its own, as in MySQL.
+        let (by_row, pool): (Vec<Expr>, Vec<Expr>) = pool.into_iter().partition(visit::changes_by_row);
+        let mut step = self.joined(items, pool, outside, want)?;
+        step.node = filtered(step.node, by_row);
+        Ok(step)
+    }
+
+    fn joined(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
         let mut other_pool = pool.clone();
         let other_items = distinct_sides(self.tables, &items, &mut other_pool);
         let (items, obeyed) = hints::ordered(items, &self.orders, outside);
@@ -697,7 +708,8 @@ impl Planner<'_, '_> {
         let (mut own, mut on) = (Vec::new(), Vec::new());
         let (mut left_keys, mut item_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
         for condition in conditions {
-            if set_of(self.tables, &condition) & !item.relations == 0 {
+            let of_pairs = item.kind == JoinKind::Left && visit::changes_by_row(&condition);
+            if set_of(self.tables, &condition) & !item.relations == 0 && !of_pairs {
                 own.push(condition);
             } else if let Some((of_left, of_item, rule)) = self.hash_key(&condition, item.relations) {
                 left_keys.push(of_left);

@@ -43,6 +43,7 @@ fn each_scan(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
         | Node::Limit { input, .. }
         | Node::Aggregate { input, .. }
         | Node::Distinct { input, .. }
+        | Node::Compute { input, .. }
         | Node::Window { input, .. } => each_scan(input, f),
         Node::NestedLoop { outer, inner, .. } => {
             each_scan(outer, f);

@@ -194,6 +194,10 @@ fn goes_below(query: &Query, node: &Logical, mut condition: Expr) -> Option<usiz
             let may = treats_equals_alike(&condition);
             below(input, condition, may)
         }
+        Logical::Compute { input, values } => {
+            let may = !visit::slots(&condition).iter().any(|slot| values.iter().any(|(_, value)| value == slot));
+            below(input, condition, may)
+        }
         Logical::Window { input, windows } => {
             let divides = |slot: &Slot| {
                 let is_key = |by: &Expr| matches!(by.kind, ExprKind::Slot(s) if s == *slot);
@@ -253,6 +257,7 @@ fn put_below(node: &mut Logical, mut condition: Expr) {
         Logical::Sort { input, .. }
         | Logical::Having { input, .. }
         | Logical::Distinct { input }
+        | Logical::Compute { input, .. }
         | Logical::Window { input, .. } => {
             put_below(input, condition);
         }

@@ -21,13 +21,19 @@ impl FuncDef {
     /// Calls of all stored functions are of one.
     pub const STORED: &'static str = "STORED FUNCTION";
 
+    /// As `STORED`, of functions that are declared DETERMINISTIC.
+    pub const DETERMINISTIC: &'static str = "DETERMINISTIC STORED FUNCTION";
+
+    /// Two comparisons of one value, which is evaluated once.
+    pub const BETWEEN_ONCE: &'static str = "BETWEEN ONCE";
+
     pub fn is_stored(&self) -> bool {
-        self.name == FuncDef::STORED
+        self.name == FuncDef::STORED || self.name == FuncDef::DETERMINISTIC
     }
 
     /// How often it is called is seen: in what it gives, in time, or in what a stored function does.
     pub fn is_called_each_time(&self) -> bool {
-        self.is_stored() || matches!(self.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP")
+        matches!(self.name, FuncDef::STORED | "RAND" | "UUID" | "UUID_SHORT" | "SLEEP" | "RANDOM_BYTES")
     }
 
     /// The same arguments give the same value throughout a statement.

@@ -197,6 +197,11 @@ pub enum Node {
         input: Box<Node>,
         keys: Vec<Expr>,
     },
+    /// Puts values that change with each evaluation into slots, for all above that reads them.
+    Compute {
+        input: Box<Node>,
+        values: Vec<(Expr, Slot)>,
+    },
     /// UNION/INTERSECT/EXCEPT: rows are evaluated to `slots`.
     SetOp {
         op: SetOpKind,

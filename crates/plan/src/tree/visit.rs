@@ -205,6 +205,7 @@ pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
         | Node::Limit { input, .. }
         | Node::Aggregate { input, .. }
         | Node::Distinct { input, .. }
+        | Node::Compute { input, .. }
         | Node::Window { input, .. } => f(input),
         Node::NestedLoop { outer, inner, .. } => {
             f(outer);
@@ -259,6 +260,7 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
             });
         }
         Node::Distinct { keys, .. } => keys.iter().for_each(f),
+        Node::Compute { values, .. } => values.iter().for_each(|(value, _)| f(value)),
         Node::JsonTable { document, .. } => f(document),
         Node::Values { rows, .. } => rows.iter().flatten().for_each(f),
         Node::Window { windows, .. } => windows.iter().for_each(|w: &WindowFunction| {
@@ -360,10 +362,20 @@ pub fn unique(slots: Vec<Slot>) -> Vec<Slot> {
 
 /// The two compute the same from the same row. A subquery is only the same as its own copy, a user variable never.
 pub fn same(a: &Expr, b: &Expr) -> bool {
-    stack::deeper(|| same_inside(a, b))
+    is_same(a, b, false)
 }
 
-fn same_inside(a: &Expr, b: &Expr) -> bool {
+/// As `same`, or both are written alike and change with each evaluation: `RAND()` and `RAND()`.
+pub fn same_as_written(a: &Expr, b: &Expr) -> bool {
+    is_same(a, b, true)
+}
+
+fn is_same(a: &Expr, b: &Expr, as_written: bool) -> bool {
+    stack::deeper(|| same_inside(a, b, as_written))
+}
+
+fn same_inside(a: &Expr, b: &Expr, as_written: bool) -> bool {
+    let same = |x: &Expr, y: &Expr| is_same(x, y, as_written);
     let all = |x: &[Expr], y: &[Expr]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y));
     match (&a.kind, &b.kind) {
         (ExprKind::Literal(x), ExprKind::Literal(y)) => x == y && a.ty.kind == b.ty.kind && a.ty.collation == b.ty.collation,
@@ -378,8 +390,10 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Compare(o, x, y, r), ExprKind::Compare(p, u, v, s)) => o == p && r == s && same(x, u) && same(y, v),
         (ExprKind::InList(x, l, r), ExprKind::InList(y, m, s)) => r == s && same(x, y) && all(l, m),
         (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
-            std::ptr::eq(*f, *g) && (f.is_steady() || f.is_stored()) && a.ty == b.ty && all(x, y)
+            std::ptr::eq(*f, *g) && (as_written || f.is_steady() || f.is_stored()) && a.ty == b.ty && all(x, y)
         }
+        (ExprKind::UserVar(x), ExprKind::UserVar(y)) => as_written && x == y,
+        (ExprKind::AssignVar(x, a), ExprKind::AssignVar(y, b)) => as_written && x == y && same(a, b),
         (ExprKind::Case { operand: o, whens: w, otherwise: e }, ExprKind::Case { operand: p, whens: v, otherwise: f }) => {
             let operands = match (o, p) {
                 (None, None) => true,
@@ -448,6 +462,25 @@ pub fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     children(expr, &mut |child| found = found || any(child, test));
     found
+}
+
+/// Evaluated again for the same row it may give another value, or do something again: RAND(), a stored function, `@n := @n + 1`.
+pub fn changes(expr: &Expr) -> bool {
+    any(expr, &|e| match &e.kind {
+        ExprKind::Call(def, _) => !def.is_steady(),
+        ExprKind::AssignVar(..) => true,
+        _ => false,
+    })
+}
+
+/// It has another value for each row, or does something for each: as `changes`, without what is the same throughout a statement in fact, such as
+/// LAST_INSERT_ID() and DETERMINISTIC functions.
+pub fn changes_by_row(expr: &Expr) -> bool {
+    any(expr, &|e| match &e.kind {
+        ExprKind::Call(def, _) => def.is_called_each_time(),
+        ExprKind::AssignVar(..) => true,
+        _ => false,
+    })
 }
 
 /// It calls stored functions.

@@ -10,7 +10,7 @@ use super::compare::{
     adapt_literal, boolean, compare_adapted, compare_scalars, full_years, is_column, is_date, is_plain_number,
     is_row_independent, unchecked_date,
 };
-use super::conversion::BETWEEN_NUMBERS;
+use super::conversion::{BETWEEN_NUMBERS, BETWEEN_ONCE};
 use super::{aggregate_collations, as_number, cast_to, convert_charset, is_hex_literal, is_string};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::visit;
@@ -65,10 +65,32 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     if !negated && matches!(low.kind, ExprKind::Literal(_)) && visit::same(&low, &high) {
         return side(CompareOp::Eq, low);
     }
-    let (first, second) = (side(below, low)?, side(above, high)?);
+    between_of(side(below, low)?, side(above, high)?, negated)
+}
+
+/// `value BETWEEN` is both comparisons, `value NOT BETWEEN` one of them.
+fn between_of(first: Expr, second: Expr, negated: bool) -> Result<Expr> {
     let nullable = first.nullable || second.nullable;
+    if let (ExprKind::Compare(op, value, ..), ExprKind::Compare(other_op, again, ..)) = (&first.kind, &second.kind)
+        && value.ty == again.ty
+        && visit::changes(value)
+        && let (Some(opposite), Some(other_opposite)) = (op.negated(), other_op.negated())
+    {
+        if !negated {
+            return super::call(&BETWEEN_ONCE, vec![first, second]);
+        }
+        let within = [(first, opposite), (second, other_opposite)].map(|(side, opposite)| with_operator(side, opposite));
+        return Ok(super::call(&BETWEEN_ONCE, within.into())?.negated());
+    }
     let parts = vec![first, second];
     Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
+}
+
+fn with_operator(mut comparison: Expr, by: CompareOp) -> Expr {
+    if let ExprKind::Compare(op, ..) = &mut comparison.kind {
+        *op = by;
+    }
+    comparison
 }
 
 /// The date among texts, beside which all of them are read as dates and times.
@@ -93,10 +115,7 @@ fn moments_between(value: Expr, low: Expr, high: Expr, ops: (CompareOp, CompareO
     if !negated && matches!(low.kind, ExprKind::Literal(_)) && visit::same(&low, &high) {
         return side(CompareOp::Eq, low);
     }
-    let (first, second) = (side(ops.0, low)?, side(ops.1, high)?);
-    let nullable = first.nullable || second.nullable;
-    let parts = vec![first, second];
-    Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
+    between_of(side(ops.0, low)?, side(ops.1, high)?, negated)
 }
 
 /// A number between texts, which are read as numbers one and the other, with a warning each.

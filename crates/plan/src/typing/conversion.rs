@@ -49,17 +49,18 @@ pub(super) static NUMBER_OF_DATE: FuncDef = FuncDef {
     foldable: true,
 };
 
+/// The first argument as a text under the collation of the second.
+fn as_text(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let [value, text] = &args[..] else { return Err(Error::internal("a text of nothing")) };
+    let ty = string_type(u64::from(char_length(&value.ty)), text.ty.collation);
+    Ok(FuncType { ty, nullable: value.nullable, coercibility: value.coercibility })
+}
+
 /// A binary string as a text in the charset of the second argument.
 static TEXT_OF_BINARY: FuncDef = FuncDef {
     name: "TEXT OF BINARY",
     args: (2, 2),
-    resolve: |args| match &args[..] {
-        [binary, text] => {
-            let ty = string_type(u64::from(char_length(&binary.ty)), text.ty.collation);
-            Ok(FuncType { ty, nullable: binary.nullable, coercibility: binary.coercibility.max(4) })
-        }
-        _ => Err(Error::internal("a text of nothing")),
-    },
+    resolve: |args| as_text(args).map(|ty| FuncType { coercibility: ty.coercibility.max(4), ..ty }),
     eval: |call, cx| {
         let value = call.value(0, cx)?.into_owned();
         if let Value::Bytes(bytes) = &value {
@@ -81,13 +82,7 @@ pub fn text_of_binary(expr: Expr, collation: CollationId) -> Result<Expr> {
 static TEXT_IN_CHARSET: FuncDef = FuncDef {
     name: "TEXT IN CHARSET",
     args: (2, 2),
-    resolve: |args| match &args[..] {
-        [text, other] => {
-            let ty = string_type(u64::from(char_length(&text.ty)), other.ty.collation);
-            Ok(FuncType { ty, nullable: text.nullable, coercibility: text.coercibility })
-        }
-        _ => Err(Error::internal("a text of nothing")),
-    },
+    resolve: as_text,
     eval: |call, cx| {
         let text = arg!(call.text(0, cx));
         let (from, to) = (charset(call.arg_type(0).collation), charset(call.ty.collation));
@@ -191,6 +186,18 @@ pub(super) static BETWEEN_NUMBERS: FuncDef = FuncDef {
         })
     },
     foldable: true,
+};
+
+/// BETWEEN of a value that another evaluation would change: two comparisons, of which only the first evaluates its left side.
+pub(super) static BETWEEN_ONCE: FuncDef = FuncDef {
+    name: FuncDef::BETWEEN_ONCE,
+    args: (2, 2),
+    resolve: |args| {
+        let nullable = args.iter().any(|arg| arg.nullable);
+        Ok(FuncType { ty: ColumnType::boolean(), nullable, coercibility: COERCIBILITY_NUMERIC })
+    },
+    eval: crate::eval::between_once,
+    foldable: false,
 };
 
 /// A text as the DOUBLE column of a temporary table takes it.

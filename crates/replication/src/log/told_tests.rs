@@ -294,6 +294,22 @@ fn what_a_replica_cannot_know_is_not_told() {
     );
 }
 
+#[test]
+fn statements_of_accounts_are_told_once_and_without_passwords() {
+    let mut source = start();
+    let from = source.log.end();
+    source.run("CREATE USER a IDENTIFIED BY 'secret', b IDENTIFIED BY 'secret'");
+    source.run("CREATE ROLE r");
+    source.run("ALTER USER a DEFAULT ROLE NONE");
+    source.run("ALTER USER a IDENTIFIED BY 'secret', b ACCOUNT LOCK");
+    source.run("SET PASSWORD FOR b = 'secret'");
+    let told = statements(&source, from);
+    let verbs: Vec<_> = told.iter().map(|text| text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(verbs.len(), 5, "{told:?}");
+    assert!(told.iter().all(|text| !text.contains("secret")), "{told:?}");
+    assert!(told[0].contains("'a'@'%'") && told[0].contains("'b'@'%'"), "{told:?}");
+}
+
 fn statements(source: &Source, from: Place) -> Vec<String> {
     let mut decoder = Decoder::default();
     let texts = source.events(from).into_iter().filter_map(|mut event| {

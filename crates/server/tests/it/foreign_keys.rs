@@ -339,3 +339,28 @@ fn errors_name_what_may_be_seen() {
         assert!(text.contains("`d`.`c`, CONSTRAINT `c_ibfk_1`"), "{text}");
     }
 }
+
+/// What IGNORE takes back of an update had given its parents other keys, which are nobody's to refer to afterwards.
+#[test]
+fn ignored_updates_leave_no_orphans() {
+    let server = Server::start("foreign-keys-ignore");
+    let mut client = server.connect();
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "SET sql_log_bin = 0",
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE c1 (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES p (id) ON UPDATE CASCADE)",
+        "CREATE TABLE c2 (id INT PRIMARY KEY, pid INT UNIQUE, FOREIGN KEY (pid) REFERENCES p (id) ON UPDATE CASCADE)",
+        "CREATE TABLE g (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES c2 (pid))",
+        "INSERT INTO p VALUES (1), (2)",
+        "INSERT INTO c1 VALUES (1, 1), (2, 2)",
+        "INSERT INTO c2 VALUES (1, 1)",
+        "INSERT INTO g VALUES (1, 1)",
+        "UPDATE IGNORE p, c1 SET p.id = 5, c1.pid = 5 WHERE p.id = 1 AND c1.id = 2",
+    ] {
+        ok(&mut client, sql);
+    }
+    let orphans = client.query("SELECT c1.id, c1.pid FROM c1 LEFT JOIN p ON p.id = c1.pid WHERE p.id IS NULL").rows();
+    assert_eq!(orphans, [] as [Vec<String>; 0]);
+}

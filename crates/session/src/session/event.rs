@@ -23,7 +23,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
-use super::other_statements::until_told;
+use super::other_statements::{drop_or_tell, until_told};
 use super::program::check_program_name;
 use crate::answer::Flow;
 use crate::event_times::{Part, part};
@@ -166,14 +166,7 @@ impl Session {
         let context = self.ddl_context();
         self.enter_ddl(None)?;
         let (catalog, key) = (&self.server.catalog, (database.as_str(), ObjectKind::Event, name.name.as_str()));
-        let absent = [Named::Object(key.0, key.1, key.2)];
-        let dropped = until_told(
-            if_exists,
-            (catalog, &absent, false),
-            &context,
-            |dropped| !dropped,
-            || catalog.drop_object(key, &[], &context),
-        );
+        let dropped = drop_or_tell(if_exists, (catalog, key), &context, || catalog.drop_object(key, &[], &context));
         self.locked.end_ddl();
         if !dropped? {
             if !if_exists {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{AlterAction, Name, PartitionAction, TableLock, TableLockKind};
+use vaquita_parser::ast::{AlterAction, Flush, FlushWhat, Name, PartitionAction, TableLock, TableLockKind};
 use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy, Transaction};
@@ -20,7 +20,6 @@ use crate::table_locks::{Asker, TableName, Wanted};
 
 impl Session {
     pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
-        self.check_aliases(locks)?;
         // The global read lock stays.
         if self.locked.is_under() {
             self.unlock_tables()?;
@@ -111,14 +110,20 @@ impl Session {
         Ok(())
     }
 
-    /// Error 1066: two tables of a database under one name.
-    fn check_aliases(&self, locks: &[TableLock]) -> Result<()> {
+    /// Error 1066: LOCK TABLES, or FLUSH TABLES WITH READ LOCK, names two tables of a database alike.
+    pub(super) fn check_locked_names(&self, ast: &Ast) -> Result<()> {
+        let given: Vec<(&Name, Option<&String>)> = match ast {
+            Ast::LockTables(locks) => locks.iter().map(|lock| (&lock.table, lock.alias.as_ref())).collect(),
+            Ast::Flush(Flush { what: FlushWhat::Tables { with_read_lock: true, tables, .. }, .. }) => {
+                tables.iter().map(|table| (table, None)).collect()
+            }
+            _ => return Ok(()),
+        };
         let mut names = HashSet::new();
-        for lock in locks {
-            let (database, table) = self.qualified(&lock.table)?;
-            let alias = lock.alias.clone().unwrap_or(table);
-            if !names.insert((database, alias.clone())) {
-                return Err(Error::new(&ER_NONUNIQ_TABLE, &[&alias]));
+        for (table, alias) in given {
+            let name = alias.unwrap_or(&table.name);
+            if !names.insert((self.qualified(table)?.0, name)) {
+                return Err(Error::new(&ER_NONUNIQ_TABLE, &[name]));
             }
         }
         Ok(())

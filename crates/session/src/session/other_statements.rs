@@ -12,7 +12,7 @@ use vaquita_types::errno::{
     ER_CANT_OPEN_LIBRARY, ER_COMPONENTS_UNLOAD_NOT_LOADED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_PLUGIN_DELETE_BUILTIN,
     ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST,
 };
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{ObjectKind, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
@@ -342,6 +342,17 @@ pub(super) fn until_told<T>(
             return Ok(done);
         }
     }
+}
+
+/// `until_told` of a program or event that DROP may not find.
+pub(super) fn drop_or_tell(
+    if_exists: bool,
+    (catalog, key): (&Catalog, (&str, ObjectKind, &str)),
+    context: &DdlContext,
+    drop: impl Fn() -> Result<bool>,
+) -> Result<bool> {
+    let absent = [Named::Object(key.0, key.1, key.2)];
+    until_told(if_exists, (catalog, &absent, false), context, |dropped| !dropped, drop)
 }
 
 /// What error 1235 calls a statement that nothing here carries out.

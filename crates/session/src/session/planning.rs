@@ -36,6 +36,8 @@ impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
     pub(super) fn authorize(&mut self, ast: &Ast) -> Result<()> {
         self.access.refresh();
+        // MySQL finds it while it parses.
+        self.check_locked_names(ast)?;
         let facts = StatementKind::of(ast).facts();
         // Also for an account that may do everything: the server's own schemas are nobody's to change.
         if !self.access.is_unlimited() || facts.asks == Asks::Syntax {

@@ -857,3 +857,15 @@ fn blocks_of_files_that_are_gone_leave_the_cache() {
     }
     assert!(*used.last().unwrap() < 3 * ROWS as usize * ROW_BYTES, "{used:?}");
 }
+
+#[test]
+fn numbers_that_nobody_has_used_are_not_given_again_after_an_orderly_end() {
+    let dir = TempDir::new().unwrap();
+    let engine = open(&dir);
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    assert_eq!(txn.next_auto_increment(TABLE, 3, 1, 1).unwrap(), 1);
+    txn.rollback();
+    drop((txn, engine));
+    let mut txn = begin(&open(&dir), Isolation::RepeatableRead);
+    assert_eq!(txn.next_auto_increment(TABLE, 1, 1, 1).unwrap(), 4);
+}

@@ -753,6 +753,24 @@ mod tests {
         prop_oneof![key().prop_map(Bound::Included), key().prop_map(Bound::Excluded), Just(Bound::Unbounded)]
     }
 
+    /// As a transaction that updates a row and goes back to a savepoint again and again.
+    #[test]
+    fn what_is_replaced_takes_no_memory() {
+        let mut tail = Tail::default();
+        let value = |len: usize| vec![7u8; len];
+        (0..10u8).for_each(|key| tail.push(&[0, 0, 0, 1, key], Some(&value(1000))));
+        for round in 0..10_000usize {
+            tail.replace(round % 10, Some(&value(900 + round % 200)));
+            tail.push(&[0, 0, 0, 1, 10], Some(&value(1000)));
+            tail.truncate(10);
+        }
+        assert!(tail.bytes.len() < 3 * DEAD_BYTES_MIN, "{}", tail.bytes.len());
+        for (key, write) in tail.from(0) {
+            assert_eq!(key.len(), 5);
+            assert!(write.is_some_and(|write| (900..1100).contains(&write.len()) && write.iter().all(|byte| *byte == 7)));
+        }
+    }
+
     proptest! {
         #[test]
         fn is_an_ordered_map(

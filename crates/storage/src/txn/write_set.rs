@@ -651,6 +651,23 @@ mod tests {
         found.filter_map(|(k, write)| Some((k, write?))).collect()
     }
 
+    /// As of a client that sets a savepoint for each row, under one name or released at once.
+    #[test]
+    fn marks_that_nobody_goes_back_to_are_not_kept() {
+        let mut set = WriteSet::default();
+        let mut last = set.savepoint();
+        for n in 0..100u8 {
+            set.write(Family::Data, &[0, 0, 0, 1, n], Some(b"x"));
+            let mark = set.savepoint();
+            match n % 2 {
+                0 => set.forget_savepoint(last),
+                _ => set.forget_savepoints_after(None),
+            }
+            last = mark;
+        }
+        assert!(set.savepoints.len() <= 1, "{:?}", set.savepoints);
+    }
+
     /// A spill writes a run for each mark: parts that have ended leave none.
     #[test]
     fn parts_that_have_ended_leave_no_marks() {

@@ -226,6 +226,10 @@ impl SessionEnv for FunctionEnv<'_> {
     fn take_insert_id(&self) -> Option<u64> {
         self.session.take_insert_id()
     }
+
+    fn note_insert_id_of_failed(&self, id: u64) {
+        self.session.note_insert_id_of_failed(id);
+    }
 }
 
 impl AskSession for FunctionEnv<'_> {

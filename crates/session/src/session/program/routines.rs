@@ -18,7 +18,7 @@ use vaquita_types::{Error, Result};
 
 use super::super::Session;
 use super::super::execute::Done;
-use super::super::other_statements::until_told;
+use super::super::other_statements::{drop_or_tell, until_told};
 use crate::programs::Routine;
 use crate::variables::{Var, registry};
 
@@ -173,17 +173,11 @@ impl Session {
         let context = self.ddl_context();
         self.enter_ddl(None)?;
         let catalog = &self.server.catalog;
-        let absent = [Named::Object(key.0, key.1, key.2)];
-        let dropped = until_told(
-            if_exists,
-            (catalog, &absent, false),
-            &context,
-            |dropped| !dropped,
-            || match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
-                false => catalog.drop_object(key, &[], &context),
-                true => self.server.accounts().drops_routine(key, |changes| catalog.drop_object(key, changes, &context)),
-            },
-        );
+        let drop = || match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
+            false => catalog.drop_object(key, &[], &context),
+            true => self.server.accounts().drops_routine(key, |changes| catalog.drop_object(key, changes, &context)),
+        };
+        let dropped = drop_or_tell(if_exists, (catalog, key), &context, drop);
         self.locked.end_ddl();
         if !dropped? {
             let missing = no_such_routine(kind, &database, name);

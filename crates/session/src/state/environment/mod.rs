@@ -298,6 +298,10 @@ impl SessionEnv for Environment {
         self.ids.take_next()
     }
 
+    fn note_insert_id_of_failed(&self, id: u64) {
+        self.ids.give_last(id);
+    }
+
     fn random(&self) -> f64 {
         let Some(mut seeded) = self.seeded.get() else { return rand::random() };
         let number = seeded.number();
