@@ -325,7 +325,9 @@ fn keeps_generated(before: Option<&ColumnDef>, after: &ColumnDef) -> bool {
     let text = |column: &ColumnDef| column.generated.as_ref().map(|generated| generated.expr.clone());
     let stays =
         |before: &ColumnDef| same(before, after) && before.is_in_row() && after.is_in_row() && text(before) == text(after);
-    after.generated.is_some() && before.is_some_and(stays)
+    // A default that it names may be another one now.
+    let names_default = text(after).is_some_and(|text| text.contains("default("));
+    after.generated.is_some() && !names_default && before.is_some_and(stays)
 }
 
 /// A column that the rows do not have yet.

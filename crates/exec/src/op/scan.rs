@@ -596,6 +596,7 @@ impl TableScan<'_> {
         if let Some(index) = self.covering_index() {
             if wanted || !self.scan.filter.is_empty() {
                 self.decode_entry(index_codec(table, index)?, frame)?;
+                self.compute(frame)?;
             }
             return frame.all_true(&self.scan.filter);
         }

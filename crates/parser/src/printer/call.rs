@@ -19,6 +19,8 @@ fn printed_name(name: &str) -> &str {
         "sha1" => "sha",
         "substring" | "mid" => "substr",
         "day" => "dayofmonth",
+        "atan2" => "atan",
+        "json_merge" => "json_merge_preserve",
         "session_user" | "system_user" => "user",
         "geometrycollection" => "geomcollection",
         "st_asbinary" => "st_aswkb",
@@ -205,8 +207,17 @@ impl Printer<'_> {
 
     /// Functions that are printed as something else.
     fn rewritten(&mut self, name: &str, args: &[Expr]) -> bool {
+        if let ("datediff", [to, from]) = (name, args) {
+            self.put("(to_days(");
+            self.expr(to);
+            self.put(") - to_days(");
+            self.expr(from);
+            self.put("))");
+            return true;
+        }
         let [arg] = args else { return false };
         let (before, after) = match name {
+            "weekofyear" => ("week(", ",3)"),
             "isnull" => ("(", " is null)"),
             "date" => ("cast(", " as date)"),
             "time" => ("cast(", " as time)"),

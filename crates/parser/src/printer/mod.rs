@@ -11,8 +11,10 @@ mod call;
 mod logic;
 mod query;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use vaquita_types::charset::Charset;
 use vaquita_types::stack;
 
 use crate::ast::*;
@@ -334,17 +336,7 @@ impl Printer<'_> {
             Literal::Decimal(text) => self.decimal(text),
             Literal::Float(text) => self.put(text),
             Literal::String(s) => self.text(s),
-            Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => {
-                if let Some(charset) = charset {
-                    self.put("_");
-                    self.put(charset);
-                    self.put(" ");
-                }
-                self.put("0x");
-                for b in bytes {
-                    let _ = write!(self.out, "{b:02X}");
-                }
-            }
+            Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => self.hex(bytes, charset.as_deref()),
             Literal::Date(text) => self.prefixed("DATE", text),
             Literal::Time(text) => self.prefixed("TIME", text),
             Literal::Timestamp(text) => self.prefixed("TIMESTAMP", text),
@@ -368,8 +360,35 @@ impl Printer<'_> {
         self.put(&quoted);
     }
 
+    fn hex(&mut self, bytes: &[u8], charset: Option<&str>) {
+        if let Some(charset) = charset {
+            self.put("_");
+            self.put(charset);
+            self.put(" ");
+        }
+        self.put("0x");
+        for b in bytes {
+            let _ = write!(self.out, "{b:02X}");
+        }
+    }
+
     fn text(&mut self, text: &StringLiteral) {
-        self.string(&text.bytes, text.charset.as_deref().or(self.style.charset));
+        let charset = text.charset.as_deref().or(self.style.charset);
+        match self.bytes_as_sent(text) {
+            Some(bytes) => self.hex(&bytes, charset),
+            None => self.string(&text.bytes, charset),
+        }
+    }
+
+    /// The bytes of a text behind an introducer that says another charset than the printed text has. They are the same for every reader.
+    fn bytes_as_sent<'t>(&self, text: &'t StringLiteral) -> Option<Cow<'t, [u8]>> {
+        let connection = Charset::by_name(self.style.charset?)?;
+        let is_utf8 = text.charset.as_deref().unwrap_or(connection.name).starts_with("utf8");
+        let is_plain = text.bytes.is_ascii() && (text.charset.is_some() || connection.mbminlen == 1);
+        if is_utf8 || is_plain {
+            return None;
+        }
+        Some(Charset::by_name("utf8mb4")?.convert(connection, &text.bytes).bytes)
     }
 
     fn string(&mut self, bytes: &[u8], charset: Option<&str>) {

@@ -24,6 +24,10 @@ pub enum Place<'a> {
     Partition,
 }
 
+/// Functions that generated columns and functional indexes may not have.
+const NOT_GENERATED: &[(&str, &str)] =
+    &[("STATEMENT_DIGEST", "statement_digest"), ("STATEMENT_DIGEST_TEXT", "statement_digest_text")];
+
 /// Functions that nothing in a table's definition may have, with their names in MySQL's errors.
 const NEVER: &[(&str, &str)] = &[
     ("BENCHMARK", "benchmark"),
@@ -142,7 +146,8 @@ impl Binder<'_> {
                     Place::Generated(_) => &errno::ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED,
                     _ => &errno::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED,
                 };
-                match now.or(among(NEVER)).or(among(NOT_IN_CHECK)) {
+                let generated = if let Place::Check(_) = self.cx.place { &[][..] } else { NOT_GENERATED };
+                match now.or(among(NEVER)).or(among(NOT_IN_CHECK)).or(among(generated)) {
                     None => Ok(()),
                     Some(_) if matches!(self.cx.place, Place::Functional(_)) => self.uses().map(drop),
                     Some(name) => Err(Error::new(error, &[&of, &name])),

@@ -13,7 +13,7 @@ use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::coerce;
 use crate::eval::json::{document, sql_to_json};
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::text;
 use crate::typing::{int_of_length, is_string};
 
@@ -53,11 +53,46 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     ),
 ];
 
+/// What documents hold of values with the type of a truth: `true` of conditions and functions that answer a question, 1 of what picks one of
+/// its arguments, of variables and of columns, as MySQL has it. The type decides, so it is put right.
+pub(crate) fn as_truths_or_numbers(args: &mut [Expr]) {
+    const TRUTHS: &[&str] = &["JSON_VALID", "JSON_CONTAINS", "JSON_CONTAINS_PATH", "GTID_SUBSET", "STRCMP"];
+    const NUMBERS: &[&str] = &[
+        "IF",
+        "IFNULL",
+        "COALESCE",
+        "NULLIF",
+        "GREATEST",
+        "LEAST",
+        "ANY_VALUE",
+        "IS_FREE_LOCK",
+        "GET_LOCK",
+        "RELEASE_LOCK",
+        "BENCHMARK",
+        "SLEEP",
+    ];
+    for arg in args {
+        let looks_like_truth = arg.ty.kind == TypeKind::BigInt && arg.ty.length == 1;
+        let is_truth = match &arg.kind {
+            ExprKind::Call(def, _) => TRUTHS.contains(&def.name) || looks_like_truth && !NUMBERS.contains(&def.name),
+            ExprKind::Case { .. } | ExprKind::AssignVar(..) | ExprKind::Slot(_) | ExprKind::Outer { .. } => false,
+            _ => looks_like_truth,
+        };
+        if is_truth != looks_like_truth {
+            let ty = if is_truth { ColumnType::boolean() } else { ColumnType::bigint() };
+            let (nullable, coercibility) = (arg.nullable, arg.coercibility);
+            let plain = Box::new(std::mem::replace(arg, Expr::int(0)));
+            *arg = Expr { kind: ExprKind::Cast(plain), ty, nullable, coercibility };
+        }
+    }
+}
+
 fn json_type() -> ColumnType {
     ColumnType::new(TypeKind::Json)
 }
 
-fn json_null(_: &mut Vec<Expr>) -> Result<FuncType> {
+fn json_null(args: &mut Vec<Expr>) -> Result<FuncType> {
+    as_truths_or_numbers(args);
     Ok(FuncType { ty: json_type(), nullable: true, coercibility: 2 })
 }
 
@@ -94,7 +129,7 @@ fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
     if !args.len().is_multiple_of(2) {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"JSON_OBJECT"]));
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"json_object"]));
     }
     json_null(args)
 }
@@ -109,10 +144,18 @@ fn scalar(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Json> {
     sql_to_json(&*call.value(i, cx)?, call.arg_type(i), cx.env)
 }
 
-fn path(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, wildcards: bool) -> Result<Option<JsonPath>> {
+/// Argument `i` as a path, whatever its charset is.
+pub(super) fn parsed_path(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<JsonPath>> {
     let Some(text) = call.text(i, cx)? else { return Ok(None) };
-    let parsed =
-        JsonPath::parse(&String::from_utf8_lossy(&text)).map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))?;
+    let ty = call.arg_type(i);
+    if ty.is_bytes() && ty.collation == CollationId::BINARY {
+        return Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"]));
+    }
+    JsonPath::parse(&utf8_of(&text, ty)).map(Some).map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))
+}
+
+fn path(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, wildcards: bool) -> Result<Option<JsonPath>> {
+    let Some(parsed) = parsed_path(call, i, cx)? else { return Ok(None) };
     if !wildcards && parsed.can_match_many() {
         return Err(Error::new(&errno::ER_INVALID_JSON_PATH_WILDCARD, &[]));
     }
@@ -222,9 +265,10 @@ fn contains(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 /// Whether `'one'` or `'all'` was given (error 3154 otherwise).
 fn one_or_all(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<bool>> {
     let Some(word) = call.text(i, cx)? else { return Ok(None) };
-    if word.eq_ignore_ascii_case(b"one") {
+    let word = utf8_of(&word, call.arg_type(i));
+    if word.eq_ignore_ascii_case("one") {
         Ok(Some(true))
-    } else if word.eq_ignore_ascii_case(b"all") {
+    } else if word.eq_ignore_ascii_case("all") {
         Ok(Some(false))
     } else {
         Err(Error::new(&errno::ER_JSON_BAD_ONE_OR_ALL_ARG, &[&function]))
@@ -299,7 +343,10 @@ fn valid(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             }
         }
         Value::Json(_) => Value::Int(1),
-        Value::Bytes(b) if call.arg_type(0).collation != CollationId::BINARY => Value::bool(Json::parse(b).is_ok()),
+        Value::Bytes(b) if ty.collation != CollationId::BINARY => match Json::parse(utf8_of(b, ty).as_bytes()) {
+            Err(JsonError::TooDeep) => return Err(Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[])),
+            parsed => Value::bool(parsed.is_ok()),
+        },
         _ => Value::Int(0),
     })
 }
@@ -307,18 +354,19 @@ fn valid(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = arg!(doc(call, 0, cx, "json_search"));
     let one = arg!(one_or_all(call, 1, cx, "json_search"));
-    let pattern = arg!(call.text(2, cx));
+    let pattern = utf8_of(&arg!(call.text(2, cx)), call.arg_type(2));
     let mut escape = Some(b'\\');
     if call.len() > 3
         && let Some(given) = call.text(3, cx)?
     {
+        let given = utf8_of(&given, call.arg_type(3));
         if given.len() > 1 {
             return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
         }
-        escape = given.first().copied().or(Some(b'\\'));
+        escape = given.bytes().next().or(Some(b'\\'));
     }
     let within = if call.len() > 4 { arg!(paths(call, 4, cx, true)) } else { Vec::new() };
-    let matches = |s: &str| text::like(s.as_bytes(), &pattern, escape.map(u32::from), CollationId::UTF8MB4_BIN, cx.env);
+    let matches = |s: &str| text::like(s.as_bytes(), pattern.as_bytes(), escape.map(u32::from), CollationId::UTF8MB4_BIN, cx.env);
     Ok(or_null(json.search(&matches, one, &within, &mut || cx.env.check_interrupt())?))
 }
 

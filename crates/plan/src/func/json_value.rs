@@ -5,11 +5,12 @@
 //! the date as its third argument and NULL as its fourth.
 
 use vaquita_types::convert::{JsonMisfit, StoreContext, from_json};
-use vaquita_types::json::{Json, JsonPath};
+use vaquita_types::json::Json;
 use vaquita_types::temporal::{Date, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::def;
+use super::json::parsed_path;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce;
@@ -32,9 +33,7 @@ fn resolve(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let Some(path) = call.text(1, cx)? else { return Ok(Value::Null) };
-    let path = JsonPath::parse(&String::from_utf8_lossy(&path));
-    let path = path.map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))?;
+    let Some(path) = parsed_path(call, 1, cx)? else { return Ok(Value::Null) };
     let json = match document(&*call.value(0, cx)?, call.arg_type(0), 0, NAME) {
         Ok(Some(json)) => json,
         Ok(None) => return Ok(Value::Null),

@@ -29,6 +29,11 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
         CastType::Decimal { .. } => super::as_decimal(expr)?,
         CastType::Date | CastType::Time(_) | CastType::DateTime(_) => super::as_moment(expr)?,
         CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
+        CastType::Json => {
+            let mut expr = expr;
+            crate::func::as_truths_or_numbers(std::slice::from_mut(&mut expr));
+            expr
+        }
         _ => expr,
     };
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.

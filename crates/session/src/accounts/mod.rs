@@ -49,7 +49,7 @@ pub use require::{PeerCertificate, Requirement, TlsPeer};
 pub use rules::Actor;
 pub use subject::Subject;
 pub use usage::Limits;
-pub use users::{change_users, hash_password};
+pub use users::{Notes, change_users, hash_password};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expire {

@@ -1,15 +1,18 @@
 //! The statements about accounts: CREATE USER, GRANT, SET ROLE …. What the session itself may do is `state::access`'.
 
 use vaquita_exec::ddl::ResultRows;
-use vaquita_parser::ast::{PasswordExpire, SetItem, Show};
+use vaquita_parser::ast::{PasswordExpire, SetItem, Show, UserName};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_types::{Result, Value};
+use vaquita_plan::env::Level;
+use vaquita_types::errno::{ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_USER_REFERENCED_AS_DEFINER};
+use vaquita_types::schema::ObjectKind;
+use vaquita_types::{Error, Result, Value};
 
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
-use crate::accounts::{change_grants, change_users, resolve};
+use crate::accounts::{Notes, change_grants, change_users, resolve};
 use crate::variables::Var;
 
 impl Session {
@@ -45,9 +48,14 @@ impl Session {
         self.enter_ddl(None)?;
         let server = self.server.clone();
         let accounts = server.accounts();
+        let definers = self.referenced_definers(ast);
         let in_order = accounts.in_order(|wait| server.blocking(wait));
         let by = self.access.actor(database.as_deref(), chars);
-        let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &server.catalog, ast, &by));
+        let changed = || change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &server.catalog, ast, &by));
+        let changed = match definers {
+            Err(error) => Some(Err(error)),
+            Ok(warnings) => changed().map(|done| done.map(|notes| warnings.into_iter().chain(notes).collect())),
+        };
         let made = by.random.rows(self.env.connection_collation());
         let changed = changed.unwrap_or_else(|| Ok(Vec::new()));
         let told = changed.and_then(|changed| self.tell_accounts(ast).map(|()| changed));
@@ -64,6 +72,45 @@ impl Session {
             self.env.push_warning(level, note);
         }
         self.put_passwords(made, exchange)
+    }
+
+    /// Warnings 4005 for accounts that come, go or get another name while stored objects have them as their definer; error 4006 for who may
+    /// leave no object without one.
+    fn referenced_definers(&self, ast: &Ast) -> Result<Notes> {
+        let (operation, names): (&str, Vec<&UserName>) = match ast {
+            Ast::CreateUser(create) => ("CREATE USER", create.users.iter().map(|spec| &spec.name).collect()),
+            Ast::CreateRole { roles, .. } => ("CREATE ROLE", roles.iter().collect()),
+            Ast::DropUser { users, .. } => ("DROP USER", users.iter().collect()),
+            Ast::DropRole { roles, .. } => ("DROP ROLE", roles.iter().collect()),
+            Ast::RenameUser(pairs) => ("RENAME USER", pairs.iter().flat_map(|(from, to)| [from, to]).collect()),
+            _ => return Ok(Notes::new()),
+        };
+        const OBJECTS: &[(&str, &[ObjectKind])] = &[
+            ("an event", &[ObjectKind::Event]),
+            ("a view", &[ObjectKind::View]),
+            ("a stored routine", &[ObjectKind::Procedure, ObjectKind::Function]),
+            ("a trigger", &[ObjectKind::Trigger]),
+        ];
+        let databases = self.server.catalog.databases()?;
+        let mut notes = Notes::new();
+        for name in names {
+            let (user, host) = resolve(name, self.access.account());
+            for (what, kinds) in OBJECTS {
+                let mut found = false;
+                for (database, kind) in databases.iter().flat_map(|database| kinds.iter().map(move |kind| (database, kind))) {
+                    let objects = self.server.catalog.objects(&database.name, *kind)?;
+                    found |= objects.iter().any(|object| object.definer.user == user && object.definer.host == host);
+                }
+                let account = format_args!("'{user}'@'{host}'");
+                if found && !self.access.may_name_missing_definer() {
+                    return Err(Error::new(&ER_CANNOT_USER_REFERENCED_AS_DEFINER, &[&operation, &account, what]));
+                }
+                if found {
+                    notes.push((Level::Warning, Error::new(&ER_USER_REFERENCED_AS_DEFINER, &[&account, what])));
+                }
+            }
+        }
+        Ok(notes)
     }
 
     /// SET PASSWORD, which stands alone in its SET.

@@ -57,29 +57,53 @@ pub enum ProblemKind {
     /// A BIT that is too wide: 1406 in strict mode, 1264 otherwise.
     TooManyBits,
     /// 1366: "Incorrect integer value: 'abc'"; the strings name the type and the value.
-    Incorrect { type_name: &'static str, value: String },
+    Incorrect {
+        type_name: &'static str,
+        value: String,
+    },
     /// A DECIMAL with junk behind it: 1366 in strict mode, else note 1265.
-    DecimalJunk { value: String },
+    DecimalJunk {
+        value: String,
+    },
     /// 1292 in strict mode ("Incorrect date value: 'x'"), otherwise 1264 or 1265.
-    Temporal { type_name: &'static str, value: String, out_of_range: bool },
+    Temporal {
+        type_name: &'static str,
+        value: String,
+        out_of_range: bool,
+    },
     /// 1292 in strict mode, otherwise 1265, and only a note: a part of the value has no place.
-    TemporalCut { type_name: &'static str, value: String },
+    TemporalCut {
+        type_name: &'static str,
+        value: String,
+    },
     /// 1292 without a column: "Truncated incorrect INTEGER value: 'abc'".
-    NoInteger { value: String },
+    NoInteger {
+        value: String,
+    },
     /// 3140.
-    JsonSyntax { message: &'static str, position: usize },
+    JsonSyntax {
+        message: &'static str,
+        position: usize,
+    },
     /// 3144; the name of the charset.
     JsonCharset(&'static str),
     /// 3157.
     JsonTooDeep,
+    JsonKeyTooLong,
     /// 3156: "Invalid JSON value for CAST to INTEGER".
     JsonCast(&'static str),
     /// 1416.
     NoGeometry,
     /// 6136: what the value is, and its bytes.
-    NoVector { what: &'static str, bytes: usize },
+    NoVector {
+        what: &'static str,
+        bytes: usize,
+    },
     /// 3643.
-    OtherSrid { value: u32, column: u32 },
+    OtherSrid {
+        value: u32,
+        column: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +132,10 @@ impl StoreProblem {
     /// An error in every mode: nothing can be stored.
     pub fn always_fails(&self) -> bool {
         use ProblemKind::*;
-        matches!(self.kind, JsonSyntax { .. } | JsonCharset(_) | JsonTooDeep | NoGeometry | NoVector { .. } | OtherSrid { .. })
+        matches!(
+            self.kind,
+            JsonSyntax { .. } | JsonCharset(_) | JsonTooDeep | JsonKeyTooLong | NoGeometry | NoVector { .. } | OtherSrid { .. }
+        )
     }
 
     /// MySQL's error or warning; `row` counts from 1. `strict` chooses between the two texts that
@@ -143,6 +170,7 @@ impl StoreProblem {
                 Error::new(&errno::ER_INVALID_JSON_TEXT, &[message, position, &format!("{table}.{column}")])
             }
             ProblemKind::JsonCharset(name) => Error::new(&errno::ER_INVALID_JSON_CHARSET, &[name]),
+            ProblemKind::JsonKeyTooLong => Error::new(&errno::ER_JSON_KEY_TOO_BIG, &[]),
             ProblemKind::JsonTooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
             ProblemKind::NoGeometry => Error::new(&errno::ER_CANT_CREATE_GEOMETRY_OBJECT, &[]),
             ProblemKind::NoVector { what, bytes } => Error::new(&errno::ER_DATA_INCOMPATIBLE_WITH_VECTOR, &[what, bytes]),

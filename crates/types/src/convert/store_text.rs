@@ -8,7 +8,7 @@ use super::text::to_text;
 use crate::charset::{CollationId, charset, collation};
 use crate::datatype::{ColumnType, TypeKind};
 use crate::format::write_double_within;
-use crate::json::{JSON_DEPTH_MAX, Json, JsonError};
+use crate::json::{JSON_DEPTH_MAX, JSON_KEY_BYTES_MAX, Json, JsonError};
 use crate::value::Value;
 
 /// The bytes of a value and the collation they are in.
@@ -199,6 +199,7 @@ pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
     let (bytes, collation) = match value {
         // Functions can nest deeper than a text may.
         Value::Json(ref json) if json.depth() > JSON_DEPTH_MAX => return StoreProblem::of(ProblemKind::JsonTooDeep, Value::Null),
+        Value::Json(ref json) if json.has_long_key() => return StoreProblem::of(ProblemKind::JsonKeyTooLong, Value::Null),
         Value::Json(_) => return Ok(value),
         Value::Bytes(bytes) => (bytes, from.collation),
         Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => text_of(value, from),
@@ -216,6 +217,9 @@ pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
         }
     };
     match Json::parse(&utf8) {
+        Ok(json) if utf8.len() > JSON_KEY_BYTES_MAX && json.has_long_key() => {
+            StoreProblem::of(ProblemKind::JsonKeyTooLong, Value::Null)
+        }
         Ok(json) => Ok(Value::Json(json)),
         Err(JsonError::Syntax { message, position }) => {
             StoreProblem::of(ProblemKind::JsonSyntax { message, position }, Value::Null)

@@ -50,6 +50,9 @@ const _: () = assert!(std::mem::size_of::<Json>() <= 16);
 /// Deepest nesting of arrays and objects (MySQL's JSON_DOCUMENT_MAX_DEPTH).
 pub const JSON_DEPTH_MAX: usize = 100;
 
+/// The longest key that a column holds, as MySQL's binary form does.
+pub const JSON_KEY_BYTES_MAX: usize = u16::MAX as usize;
+
 /// Most legs of a path. MySQL has no such limit, but documents end at `JSON_DEPTH_MAX` and
 /// evaluating a path costs its legs times the document.
 pub const JSON_PATH_LEGS_MAX: usize = 1000;
@@ -219,6 +222,15 @@ impl Json {
     }
 
     /// JSON_DEPTH: 1 for scalars and empty containers.
+    /// It has a key that a column does not hold (error 3151).
+    pub fn has_long_key(&self) -> bool {
+        match self {
+            Json::Array(items) => items.iter().any(Json::has_long_key),
+            Json::Object(members) => members.iter().any(|(key, value)| key.len() > JSON_KEY_BYTES_MAX || value.has_long_key()),
+            _ => false,
+        }
+    }
+
     pub fn depth(&self) -> usize {
         let inner = match self {
             Json::Array(a) => a.iter().map(Json::depth).max(),
