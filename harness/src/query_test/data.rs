@@ -2,7 +2,7 @@
 //!
 //! Columns are of four kinds (`Kind`), and only values of one kind are compared, so that an answer never depends on a conversion. All tables name
 //! their columns alike, so that USING has something to join. What differs only by letter case is equal in the collation; answers are
-//! compared without it where a plan may choose among equals. The last table has no primary key, and rows that are the same.
+//! compared without it where a plan may choose among equals. Some are generated, of which rows may hold nothing. The last table has no primary key, and rows that are the same.
 
 use crate::diff_test::schema::pick;
 use crate::random::Random;
@@ -31,6 +31,13 @@ const COLUMNS: &[(&str, Kind, &str)] = &[
     ("s2", Kind::Str, "VARCHAR(20)"),
     ("e1", Kind::Date, "DATE"),
     ("e2", Kind::Date, "DATE"),
+];
+
+/// Columns that are made of others: name, what they are made of, type and expression.
+const GENERATED: &[(&str, &str, Kind, &str)] = &[
+    ("g1", "i1", Kind::Int, "INT AS (i1 + 1)"),
+    ("g2", "s1", Kind::Str, "VARCHAR(20) AS (CONCAT(s1, 'x'))"),
+    ("g3", "d1", Kind::Dec, "DECIMAL(9,2) AS (d1 * 2)"),
 ];
 
 /// What a query can read: a table or a view.
@@ -82,12 +89,15 @@ fn table(random: &mut Random, n: usize) -> Table {
         .iter()
         .zip(&not_null)
         .map(|((name, _, kind), not_null)| format!("{name} {kind}{}", if *not_null { " NOT NULL" } else { "" }));
-    let columns: Vec<String> = ["id INT NOT NULL".to_string()].into_iter().chain(of).collect();
+    let mut columns: Vec<String> = ["id INT NOT NULL".to_string()].into_iter().chain(of).collect();
     let names: Vec<&str> = chosen.iter().map(|column| column.0).collect();
+    let made: Vec<_> = GENERATED.iter().filter(|made| names.contains(&made.1) && random.one_in(2)).collect();
+    columns.extend(made.iter().map(|made| format!("{} {}{}", made.0, made.3, if random.one_in(3) { " STORED" } else { "" })));
     let composite = not_null[0] && random.one_in(3);
     let primary =
         has_primary.then(|| if composite { "PRIMARY KEY (i1, id)".to_string() } else { "PRIMARY KEY (id)".to_string() });
-    let keys = keys(random, &names, has_primary);
+    let keyed: Vec<&str> = names.iter().copied().chain(made.iter().map(|made| made.0)).collect();
+    let keys = keys(random, &keyed, has_primary);
     let count = match n {
         0 => 400 + random.below(1600),
         1 => 200 + random.below(300),
@@ -102,19 +112,16 @@ fn table(random: &mut Random, n: usize) -> Table {
         if has_primary {
             *random = own;
         }
-        values
+        format!("({values}{})", ", DEFAULT".repeat(made.len()))
     });
     let rows = rows.collect();
-    let of_key = |(name, ..): &&(&str, Kind, &str)| name.to_string();
-    let key = if has_primary {
-        vec!["id".to_string()]
-    } else {
-        ["id".to_string()].into_iter().chain(chosen.iter().map(of_key)).collect()
-    };
+    let made = made.iter().map(|made| (made.0.to_string(), made.2));
+    let given = chosen.iter().map(|(name, kind, _)| (name.to_string(), *kind));
+    let all: Vec<(String, Kind)> = [("id".to_string(), Kind::Int)].into_iter().chain(given).chain(made).collect();
+    let key = if has_primary { vec!["id".to_string()] } else { all.iter().map(|(name, _)| name.clone()).collect() };
     let primary_name = has_primary.then(|| "PRIMARY".to_string());
     let indexes = primary_name.into_iter().chain((0..keys.len()).map(|n| format!("k{n}"))).collect();
-    let all = [("id".to_string(), Kind::Int)].into_iter().chain(chosen.iter().map(|(name, kind, _)| (name.to_string(), *kind)));
-    let relation = Relation { name: format!("t{n}"), columns: all.collect(), key, indexes };
+    let relation = Relation { name: format!("t{n}"), columns: all, key, indexes };
     Table { relation, columns, keys, primary, rows }
 }
 
@@ -140,7 +147,7 @@ fn keys(random: &mut Random, names: &[&str], may_be_unique: bool) -> Vec<String>
     keys
 }
 
-/// The values of a row. `i2`, `d2`, `s2` and `e2` follow `i1`, `d1`, `s1` and `e1`.
+/// The values of a row that are given. `i2`, `d2`, `s2` and `e2` follow `i1`, `d1`, `s1` and `e1`.
 fn row_values(random: &mut Random, id: u64, names: &[&str], not_null: &[bool], nulls: u64) -> String {
     let skewed = |random: &mut Random, bound: u64| random.below(bound).min(random.below(bound)).min(random.below(bound));
     let i1 = skewed(random, 9);
@@ -166,7 +173,7 @@ fn row_values(random: &mut Random, id: u64, names: &[&str], not_null: &[bool], n
         out.push_str(", ");
         out.push_str(if is_null { "NULL" } else { &value });
     }
-    format!("({out})")
+    out
 }
 
 fn cased(random: &mut Random, word: &str) -> String {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use vaquita_storage::foreign_keys::parent_columns;
 use vaquita_storage::{LockMode, LockPolicy, Table};
+use vaquita_types::charset::CollationId;
 use vaquita_types::limits::FOREIGN_KEYS_CHECKED_BYTES_MAX;
 use vaquita_types::schema::{ColumnId, ForeignKeyDef, QualifiedName, TableDef, TableId};
 use vaquita_types::{Error, Result};
@@ -31,6 +32,8 @@ pub(crate) struct ToParent {
     /// Position in `TableDef::foreign_keys`.
     pub key: usize,
     pub columns: Vec<usize>,
+    /// Of those columns.
+    pub collations: Vec<CollationId>,
     /// `None`: it is not there (`foreign_key_checks` was off).
     pub parent: Option<Parent>,
 }
@@ -52,12 +55,18 @@ pub(crate) struct ToChild {
     pub index: usize,
     /// Of the parent.
     pub parent_columns: Vec<usize>,
+    pub parent_collations: Vec<CollationId>,
     pub parent_index: usize,
 }
 
 pub(crate) fn columns_at(def: &TableDef, ids: &[ColumnId]) -> Result<Vec<usize>> {
     let position = |id: &ColumnId| def.position_of(*id).ok_or_else(|| Error::internal("a foreign key without its column"));
     ids.iter().map(position).collect()
+}
+
+/// The collations of these columns: an ALTER without `foreign_key_checks` may give both ends of a key other ones.
+pub(crate) fn collations_at(def: &TableDef, columns: &[usize]) -> Vec<CollationId> {
+    columns.iter().filter_map(|at| def.columns.get(*at)).map(|column| column.ty.collation).collect()
 }
 
 fn no_index() -> Error {
@@ -72,7 +81,8 @@ impl Links {
         for (n, key) in def.foreign_keys.iter().enumerate() {
             let parent = open(statement, &key.parent, LockMode::IS)?;
             let parent = parent.map(|parent| Parent::new(parent, key)).transpose()?;
-            parents.push(ToParent { key: n, columns: columns_at(def, &key.columns)?, parent });
+            let columns = columns_at(def, &key.columns)?;
+            parents.push(ToParent { key: n, collations: collations_at(def, &columns), columns, parent });
         }
         let mut children = Vec::new();
         let own = def.qualified_name();
@@ -85,12 +95,14 @@ impl Links {
             let keys = child.def.foreign_keys.iter().enumerate().filter(|(_, key)| key.parent == own);
             for (n, key) in keys {
                 let columns = parent_columns(key, def)?;
+                let parent_columns = columns_at(def, &columns)?;
                 children.push(ToChild {
                     child: Arc::clone(&child),
                     key: n,
                     columns: columns_at(&child.def, &key.columns)?,
                     index: child.def.index_led_by(&key.columns).ok_or_else(no_index)?,
-                    parent_columns: columns_at(def, &columns)?,
+                    parent_collations: collations_at(def, &parent_columns),
+                    parent_columns,
                     parent_index: def.referenced_index(&columns).ok_or_else(no_index)?,
                 });
             }

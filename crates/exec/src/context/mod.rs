@@ -59,7 +59,7 @@ use kept::Memory;
 pub(crate) use kept_rows::{KeptPlace, KeptRows, Round, SharedRows};
 pub(crate) use key_table::KeyTable;
 use links::ForeignKeys;
-pub(crate) use links::{Links, Parent, ToChild, columns_at};
+pub(crate) use links::{Links, Parent, ToChild, collations_at, columns_at};
 pub(crate) use measures::Counter;
 pub use measures::Measures;
 pub(crate) use part::opened;

@@ -6,7 +6,7 @@
 
 use vaquita_parser::ast::{self, ColumnAttribute, KeyPart, ReferenceAction, TableElement};
 use vaquita_plan::env::Level;
-use vaquita_storage::foreign_keys::{check_reference, parent_columns, sort_keys};
+use vaquita_storage::foreign_keys::{Texts, check_reference, parent_columns, sort_keys};
 use vaquita_storage::{ChangedRows, Table, Transaction, Validation, Version};
 use vaquita_types::errno::{
     ER_CANNOT_ADD_FOREIGN, ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN, ER_DROP_INDEX_FK, ER_DUP_FIELDNAME,
@@ -236,7 +236,7 @@ impl Ddl<'_> {
             let named = new.parent_columns.iter().filter_map(|name| parent.columns.get(parent.column_position(name)?));
             let ids: Vec<ColumnId> = named.map(|column| column.id).collect();
             generated::check_key(def, &new, Some((parent, &ids)))?;
-            check_reference(def, &new, parent, rules.unique_parents)?;
+            check_reference(def, &new, parent, rules.unique_parents, Texts::OfOneCollation)?;
             let ids = parent_columns(&new, parent)?;
             // They are named as the parent names them.
             let named = ids.iter().filter_map(|id| parent.columns.get(parent.position_of(*id)?));
@@ -257,10 +257,12 @@ impl Ddl<'_> {
                 return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
             }
             for key in child.def.foreign_keys.iter().filter(|key| key.parent == name) {
-                check_reference(&child.def, key, def, rules.unique_parents).map_err(|error| match rules.checks {
-                    true => Error::new(&ER_CANNOT_ADD_FOREIGN, &[]),
-                    false => error,
-                })?;
+                check_reference(&child.def, key, def, rules.unique_parents, Texts::OfOneCollation).map_err(
+                    |error| match rules.checks {
+                        true => Error::new(&ER_CANNOT_ADD_FOREIGN, &[]),
+                        false => error,
+                    },
+                )?;
             }
         }
         Ok(())
@@ -269,6 +271,7 @@ impl Ddl<'_> {
     /// What an ALTER does to columns and indexes that keys of the table, or of its children, need. Errors 1553, 1830, 1832, 1833, 3780.
     pub(super) fn check_needed(&self, old: &TableDef, new: &TableDef) -> Result<()> {
         let checks = self.context.foreign_keys.checks;
+        let texts = if checks { Texts::OfOneCollation } else { Texts::OfAnyCollation };
         let retyped = |id: ColumnId| {
             let (before, after) = (column(old, id)?, column(new, id)?);
             let changed = !in_place(&before.ty, &after.ty) || before.auto_increment != after.auto_increment;
@@ -284,7 +287,7 @@ impl Ddl<'_> {
             let parent = if own { None } else { self.catalog.permanent(&key.parent.database, &key.parent.name)? };
             if let Some((before, _)) = changed {
                 if let Some(parent) = &parent {
-                    check_reference(new, key, &parent.def, false)?;
+                    check_reference(new, key, &parent.def, false, texts)?;
                 }
                 if checks {
                     return Err(Error::new(&ER_FK_COLUMN_CANNOT_CHANGE, &[&before.name, &key.name]));
@@ -305,7 +308,7 @@ impl Ddl<'_> {
                     let mut followed = key.clone();
                     let named = ids.iter().filter_map(|id| column(new, *id));
                     followed.parent_columns = named.map(|column| column.name.clone()).collect();
-                    check_reference(if is_own { new } else { &child.def }, &followed, new, false)?;
+                    check_reference(if is_own { new } else { &child.def }, &followed, new, false, texts)?;
                     if checks {
                         let table = format!("{}.{}", child.def.database, child.def.name);
                         return Err(Error::new(&ER_FK_COLUMN_CANNOT_CHANGE_CHILD, &[&before.name, &key.name, &table]));

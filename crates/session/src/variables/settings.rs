@@ -166,6 +166,12 @@ impl Completion {
 }
 
 impl Settings {
+    /// `auto_increment_increment`, and the offset of the numbers within it: what a greater offset adds to whole steps is left out.
+    pub fn steps(&self) -> (u64, u64) {
+        let (increment, offset) = self.auto_increment;
+        (increment, (offset - 1) % increment + 1)
+    }
+
     /// Of a session that logs in; `charset` is the collation of its handshake.
     pub fn new(globals: Arc<Vec<Value>>, charset: u16) -> Settings {
         let mut settings = Settings {

@@ -64,8 +64,17 @@ pub fn parent_columns(key: &ForeignKeyDef, parent: &TableDef) -> Result<Vec<Colu
     key.parent_columns.iter().map(find).collect()
 }
 
+/// What both ends of a key have to have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// Their columns have one collation.
+    OfOneCollation,
+    /// Tables with keys may be converted to another charset one after the other, while nobody checks.
+    OfAnyCollation,
+}
+
 /// Errors 3734, 3780, 6125 and 1822: a key does not fit its parent.
-pub fn check_reference(child: &TableDef, key: &ForeignKeyDef, parent: &TableDef, unique: bool) -> Result<()> {
+pub fn check_reference(child: &TableDef, key: &ForeignKeyDef, parent: &TableDef, unique: bool, texts: Texts) -> Result<()> {
     let columns = parent_columns(key, parent)?;
     if unique && !parent.indexes.iter().any(|index| index.is_unique_of(&columns)) {
         return Err(Error::new(&errno::ER_FK_NO_UNIQUE_INDEX_PARENT, &[&key.name, &parent.name]));
@@ -73,7 +82,7 @@ pub fn check_reference(child: &TableDef, key: &ForeignKeyDef, parent: &TableDef,
     for (own, other) in key.columns.iter().zip(&columns) {
         let own = column(child, *own)?;
         let other = column(parent, *other)?;
-        if !comparable(&own.ty, &other.ty) {
+        if !comparable(&own.ty, &other.ty, texts) {
             return Err(Error::new(&errno::ER_FK_INCOMPATIBLE_COLUMNS, &[&own.name, &other.name, &key.name]));
         }
     }
@@ -89,11 +98,11 @@ fn column(def: &TableDef, id: ColumnId) -> Result<&ColumnDef> {
 }
 
 /// Values of both types can be looked up in an index of the other.
-fn comparable(a: &ColumnType, b: &ColumnType) -> bool {
+fn comparable(a: &ColumnType, b: &ColumnType, texts: Texts) -> bool {
     use TypeKind::*;
     match (a.kind, b.kind) {
         (Char | VarChar | TinyText | Text | MediumText | LongText, Char | VarChar | TinyText | Text | MediumText | LongText) => {
-            a.collation == b.collation
+            a.collation == b.collation || texts == Texts::OfAnyCollation
         }
         (
             Binary | VarBinary | TinyBlob | Blob | MediumBlob | LongBlob,
@@ -270,14 +279,14 @@ impl Change<'_> {
             let def = &table.def;
             for key in &def.foreign_keys {
                 match self.definition(&key.parent)? {
-                    Some(parent) => check_reference(def, key, &parent, false)?,
+                    Some(parent) => check_reference(def, key, &parent, false, Texts::OfAnyCollation)?,
                     None => continue,
                 }
             }
             for child in &def.referenced_by {
                 let Some(child) = self.definition(child)? else { continue };
                 let keys = child.foreign_keys.iter().filter(|key| key.parent == def.qualified_name());
-                keys.into_iter().try_for_each(|key| check_reference(&child, key, def, false))?;
+                keys.into_iter().try_for_each(|key| check_reference(&child, key, def, false, Texts::OfAnyCollation))?;
             }
         }
         Ok(())

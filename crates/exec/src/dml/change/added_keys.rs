@@ -7,7 +7,7 @@ use vaquita_types::schema::ForeignKeyDef;
 use vaquita_types::{Error, Result, Value};
 
 use super::foreign_keys::{constraint_text, key_of, no_index, values};
-use crate::context::columns_at;
+use crate::context::{collations_at, columns_at};
 
 /// A foreign key that is being added, with the positions of its columns and the indexes on both sides.
 pub(crate) struct AddedKey<'a> {
@@ -75,16 +75,19 @@ impl<'a> AddedKey<'a> {
     ) -> Result<()> {
         each_row((before, Version::Snapshot), self.parent, keys, interrupt, |row| {
             let Some(values) = values(row, &self.parent_columns) else { return Ok(()) };
-            let children = key_of(self.child, self.index, &self.columns, &values)?;
-            let alone = is_there(now, Version::Latest, children.as_deref())?
-                && !is_there(now, Version::Latest, self.parent_key(&values)?.as_deref())?;
+            let collations = collations_at(&self.parent.def, &self.parent_columns);
+            let children = key_of(self.child, self.index, &self.columns, &values, &collations)?;
+            let parents = key_of(self.parent, self.parent_index, &self.parent_columns, &values, &collations)?;
+            let alone =
+                is_there(now, Version::Latest, children.as_deref())? && !is_there(now, Version::Latest, parents.as_deref())?;
             if alone { Err(self.error()) } else { Ok(()) }
         })
     }
 
-    /// The parent's key of these values; `None`: no parent can have them.
+    /// The parent's key of a child's values; `None`: no parent can have them.
     fn parent_key(&self, values: &[&Value]) -> Result<Option<Vec<u8>>> {
-        key_of(self.parent, self.parent_index, &self.parent_columns, values)
+        let collations = collations_at(&self.child.def, &self.columns);
+        key_of(self.parent, self.parent_index, &self.parent_columns, values, &collations)
     }
 
     fn error(&self) -> Error {

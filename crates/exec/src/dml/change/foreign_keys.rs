@@ -19,7 +19,7 @@
 use vaquita_storage::{
     Direction, Duplicate, Entry, KeyRange, LockMode, Locked, ScanOptions, Table, Version, Written, reference_lock,
 };
-use vaquita_types::charset::collation;
+use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
     ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_NO_REFERENCED_ROW_2, ER_ROW_IS_REFERENCED_2, ErrorDef,
 };
@@ -30,7 +30,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use super::TableChange;
 use super::stored::StoredRows;
 use super::values::RowBuilder;
-use crate::context::{Execution, Links, Parent, ToChild};
+use crate::context::{Execution, Links, Parent, ToChild, collations_at};
 
 /// The rows that a cascade has gone through.
 pub(super) struct Chain<'c> {
@@ -102,17 +102,37 @@ fn latest() -> ScanOptions {
     ScanOptions { version: Version::Latest, ..ScanOptions::default() }
 }
 
-/// The key of the columns' values in an index that they lead; `None`: no row can have them.
-pub(super) fn key_of(table: &Table, index: usize, columns: &[usize], values: &[&Value]) -> Result<Option<Vec<u8>>> {
+/// The key of the columns' values in an index that they lead; `None`: no row can have them. `collations` are those that the values have now.
+pub(super) fn key_of(
+    table: &Table,
+    index: usize,
+    columns: &[usize],
+    values: &[&Value],
+    collations: &[CollationId],
+) -> Result<Option<Vec<u8>>> {
     let Some(codec) = table.codec.indexes().get(index) else { return Err(no_index()) };
-    let fits = |(column, value): (&usize, &&Value)| table.def.columns.get(*column).is_some_and(|column| fits(value, &column.ty));
-    if !columns.iter().zip(values).all(fits) {
+    let held = |((column, value), from): ((&usize, &&Value), &CollationId)| {
+        let ty = &table.def.columns.get(*column)?.ty;
+        if fits(value, ty) { in_charset(value, *from, ty) } else { None }
+    };
+    let Some(values) = columns.iter().zip(values).zip(collations).map(held).collect::<Option<Vec<Value>>>() else {
         return Ok(None);
-    }
-    let values: Vec<Value> = values.iter().map(|value| (*value).clone()).collect();
+    };
     let mut key = Vec::new();
     // A number that the other type cannot hold.
     Ok(codec.encode_values(&values, &mut key).is_ok().then_some(key))
+}
+
+/// A text as a column of the type has it; `None` if its charset lacks a character.
+fn in_charset(value: &Value, from: CollationId, ty: &ColumnType) -> Option<Value> {
+    let (from, to) = (charset(from), charset(ty.collation));
+    match value {
+        Value::Bytes(bytes) if ty.is_text() && !std::ptr::eq(from, to) => {
+            let converted = from.convert(to, bytes);
+            (converted.replaced == 0).then(|| Value::bytes(&converted.bytes))
+        }
+        other => Some(other.clone()),
+    }
 }
 
 /// The type has this value without losing any of it.
@@ -152,7 +172,9 @@ pub(super) fn check_parents(
         let Some(values) = values(new, &to.columns) else { continue };
         let missing = || error(statement, &ER_NO_REFERENCED_ROW_2, &table.def, to.key, &table.def.foreign_keys[to.key].parent);
         let Some(parent) = &to.parent else { return Err(missing()) };
-        let Some(key) = key_of(&parent.table, parent.index, &parent.columns, &values)? else { return Err(missing()) };
+        let Some(key) = key_of(&parent.table, parent.index, &parent.columns, &values, &to.collations)? else {
+            return Err(missing());
+        };
         let mut lock = Vec::with_capacity(key.len() + 4);
         reference_lock(&key, &mut lock);
         if statement.has_found_key(&lock) {
@@ -176,7 +198,8 @@ pub(super) fn check_parents(
 /// A row that is its own parent.
 fn is_own_parent(table: &Table, parent: &Parent, new: &[Value], key: &[u8]) -> Result<bool> {
     let Some(own) = values(new, &parent.columns) else { return Ok(false) };
-    Ok(key_of(table, parent.index, &parent.columns, &own)?.is_some_and(|own| own == key))
+    Ok(key_of(table, parent.index, &parent.columns, &own, &collations_at(&table.def, &parent.columns))?
+        .is_some_and(|own| own == key))
 }
 
 /// Before a row goes, or becomes `new`: locks the keys that it has and will not have, and finds children that are in the way.
@@ -270,7 +293,7 @@ impl ToChild {
             return Ok(None);
         }
         let Some(values) = values(old, &self.parent_columns) else { return Ok(None) };
-        Ok(key_of(table, self.parent_index, &self.parent_columns, &values)?.map(|key| (values, key)))
+        Ok(key_of(table, self.parent_index, &self.parent_columns, &values, &self.parent_collations)?.map(|key| (values, key)))
     }
 
     /// Error 1451.
@@ -368,11 +391,11 @@ impl ToChild {
         new: Option<&[Value]>,
     ) -> Result<Vec<Value>> {
         let mut changed = row.to_vec();
-        for (column, parent) in self.columns.iter().zip(&self.parent_columns) {
+        for ((column, parent), collation) in self.columns.iter().zip(&self.parent_columns).zip(&self.parent_collations) {
             let value = match new.and_then(|new| new.get(*parent)) {
                 Some(value) if action == ReferentialAction::Cascade => {
                     let child = self.child.def.columns.get(*column).ok_or_else(no_index)?;
-                    let held = held_by(value, child);
+                    let held = in_charset(value, *collation, &child.ty).and_then(|value| held_by(&value, child));
                     held.ok_or_else(|| self.in_the_way(statement))?
                 }
                 _ => Value::Null,
@@ -395,10 +418,13 @@ impl ToChild {
         lock: impl Fn(&[u8]) -> Result<()>,
         mut f: impl FnMut(&[u8], Vec<Value>) -> Result<bool>,
     ) -> Result<()> {
-        let Some(prefix) = key_of(&self.child, self.index, &self.columns, values)? else { return Ok(()) };
+        let Some(prefix) = key_of(&self.child, self.index, &self.columns, values, &self.parent_collations)? else {
+            return Ok(());
+        };
         let Some(codec) = self.child.codec.indexes().get(self.index) else { return Err(no_index()) };
         let mut cursor = statement.txn.borrow().scan(KeyRange::prefix(&prefix), Direction::Forward, latest())?;
         let (mut key, mut stored) = (Vec::new(), Vec::new());
+        let own_collations = collations_at(&self.child.def, &self.columns);
         loop {
             {
                 let txn = statement.txn.borrow();
@@ -412,7 +438,9 @@ impl ToChild {
             }
             let row = self.child.codec.decode_row(&key, &stored)?;
             let Some(own) = self::values(&row, &self.columns) else { continue };
-            if key_of(&self.child, self.index, &self.columns, &own)?.is_some_and(|own| own == prefix) && !f(&key, row)? {
+            if key_of(&self.child, self.index, &self.columns, &own, &own_collations)?.is_some_and(|own| own == prefix)
+                && !f(&key, row)?
+            {
                 break;
             }
         }

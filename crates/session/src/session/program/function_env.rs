@@ -220,7 +220,7 @@ impl SessionEnv for FunctionEnv<'_> {
     }
 
     fn auto_increment(&self) -> (u64, u64) {
-        self.settings.all(self.session).auto_increment
+        self.settings.all(self.session).steps()
     }
 
     fn take_insert_id(&self) -> Option<u64> {

@@ -291,7 +291,7 @@ impl SessionEnv for Environment {
     }
 
     fn auto_increment(&self) -> (u64, u64) {
-        self.settings.auto_increment
+        self.settings.steps()
     }
 
     fn take_insert_id(&self) -> Option<u64> {
