@@ -102,7 +102,7 @@ impl Binder<'_> {
             _ => {}
         }
         if let Some(def) = crate::func::lookup(&call.name).filter(|def| def.name != func::NEGATION) {
-            if !(def.args.0..=def.args.1).contains(&call.args.len()) {
+            if !(def.args.0..=def.args.1).contains(&call.args.len()) || !comes_in_pairs(def.name, call.args.len()) {
                 return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&call.written]));
             }
             if def.name == "NAME_CONST" && !call.args.iter().enumerate().all(|(at, arg)| is_named_constant(at, arg)) {
@@ -204,6 +204,15 @@ fn auto_increment_default(ty: &ColumnType) -> Value {
         TypeKind::Float | TypeKind::Double => Value::Float(0.0),
         _ if ty.unsigned => Value::UInt(0),
         _ => Value::Int(0),
+    }
+}
+
+/// Paths and values, or keys and values, of JSON functions.
+fn comes_in_pairs(function: &str, args: usize) -> bool {
+    match function {
+        "JSON_OBJECT" => args.is_multiple_of(2),
+        "JSON_SET" | "JSON_INSERT" | "JSON_REPLACE" | "JSON_ARRAY_APPEND" | "JSON_ARRAY_INSERT" => !args.is_multiple_of(2),
+        _ => true,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::typing::{int_of_length, is_string};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("JSON_ARRAY", 0, MANY, json_null, array),
-    def("JSON_OBJECT", 0, MANY, resolve_object, object),
+    def("JSON_OBJECT", 0, MANY, json_null, object),
     def("JSON_EXTRACT", 2, MANY, json_null, extract),
     def("JSON_UNQUOTE", 1, 1, resolve_unquote, unquote_value),
     def("JSON_QUOTE", 1, 1, resolve_quote, quote_value),
@@ -125,13 +125,6 @@ fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
     utf8(chars * 6 + 2)
-}
-
-fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
-    if !args.len().is_multiple_of(2) {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"json_object"]));
-    }
-    json_null(args)
 }
 
 /// Argument `i` as a document.
@@ -371,9 +364,6 @@ fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Result<Value> {
-    if call.len().is_multiple_of(2) {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
-    }
     let mut json = arg!(doc(call, 0, cx, function));
     for i in (1..call.len()).step_by(2) {
         let path = arg!(path(call, i, cx, false));
@@ -383,9 +373,6 @@ fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Resu
 }
 
 fn array_edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str) -> Result<Value> {
-    if call.len().is_multiple_of(2) {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
-    }
     let mut json = arg!(doc(call, 0, cx, function));
     for i in (1..call.len()).step_by(2) {
         let path = arg!(path(call, i, cx, false));
