@@ -52,7 +52,6 @@ pub use array_cast::{CAST_ARRAY, wanted_elements};
 pub use constant::json_warning;
 pub use control::bits_as_number;
 pub use date_arith::{TIME_FROM_TODAY, interval_of};
-pub(crate) use json::as_truths_or_numbers;
 pub use logic::as_bits;
 pub use names::retype as retype_names;
 pub use names::retype_text;

@@ -15,6 +15,7 @@ mod conversion;
 mod geometry;
 mod merge;
 mod stored;
+mod truths;
 mod vectors;
 
 use vaquita_types::charset::CollationId;
@@ -41,6 +42,7 @@ pub use merge::{Merged, aggregate_types, merge_two, unify};
 pub use crate::expr::COERCIBILITY_NUMERIC;
 use crate::expr::{Expr, ExprKind};
 pub use crate::text::{is_hex_literal, is_string, is_unsigned_varbinary};
+pub use truths::as_truths_or_numbers;
 pub use vectors::refuse_vectors;
 
 /// What numbers without a collation of their own become when they are used as strings.

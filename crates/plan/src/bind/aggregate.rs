@@ -222,7 +222,7 @@ impl Binder<'_> {
             F::StCollect => (AggregateKind::StCollect, ColumnType::new(TypeKind::Geometry)),
         };
         if matches!(kind, AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg) {
-            crate::func::as_truths_or_numbers(&mut args);
+            typing::as_truths_or_numbers(&mut args);
         }
         let mut aggregate = self.new_aggregate(kind, ty, args);
         aggregate.distinct = call.distinct;

@@ -31,7 +31,7 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
         CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
         CastType::Json => {
             let mut expr = expr;
-            crate::func::as_truths_or_numbers(std::slice::from_mut(&mut expr));
+            super::as_truths_or_numbers(std::slice::from_mut(&mut expr));
             expr
         }
         _ => expr,

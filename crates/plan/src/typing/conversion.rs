@@ -50,8 +50,8 @@ pub(super) static NUMBER_OF_DATE: FuncDef = FuncDef {
 };
 
 /// The first argument as a text under the collation of the second.
-fn as_text(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let [value, text] = &args[..] else { return Err(Error::internal("a text of nothing")) };
+fn as_text(args: &[Expr]) -> Result<FuncType> {
+    let [value, text] = args else { return Err(Error::internal("a text of nothing")) };
     let ty = string_type(u64::from(char_length(&value.ty)), text.ty.collation);
     Ok(FuncType { ty, nullable: value.nullable, coercibility: value.coercibility })
 }
@@ -82,7 +82,7 @@ pub fn text_of_binary(expr: Expr, collation: CollationId) -> Result<Expr> {
 static TEXT_IN_CHARSET: FuncDef = FuncDef {
     name: "TEXT IN CHARSET",
     args: (2, 2),
-    resolve: as_text,
+    resolve: |args| as_text(args),
     eval: |call, cx| {
         let text = arg!(call.text(0, cx));
         let (from, to) = (charset(call.arg_type(0).collation), charset(call.ty.collation));
