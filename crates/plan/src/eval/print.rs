@@ -176,7 +176,10 @@ fn write(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
 fn write_any(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
     match &expr.kind {
         ExprKind::Call(def, args) if def.name == FuncDef::BETWEEN_ONCE => write_truths(args, " and ", columns, out),
-        ExprKind::Call(def, args) => write_call(def.name, args, columns, out),
+        ExprKind::Call(def, args) => match def.stored_call(args) {
+            Some((name, given)) => write_function(&quoted(&[&name]), given, columns, out),
+            None => write_call(def.name, args, columns, out),
+        },
         ExprKind::Cast(inner) => write_cast(inner, expr, columns, out),
         ExprKind::UserVar(name) => out.push_str(&format!("(@`{name}`)")),
         ExprKind::Slot(slot) => out.push_str(&columns.column(0, *slot, expr)),
@@ -357,11 +360,13 @@ fn write_call(name: &str, args: &[Expr], columns: &Columns<'_>, out: &mut String
         (_, [a, b]) if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name == "DIV" => {
             write_infix(a, name, b, columns, out);
         }
-        _ => {
-            out.push_str(&name.to_ascii_lowercase());
-            out.push('(');
-            write_list(args, columns, out);
-            out.push(')');
-        }
+        _ => write_function(&name.to_ascii_lowercase(), args, columns, out),
     }
+}
+
+fn write_function(name: &str, args: &[Expr], columns: &Columns<'_>, out: &mut String) {
+    out.push_str(name);
+    out.push('(');
+    write_list(args, columns, out);
+    out.push(')');
 }

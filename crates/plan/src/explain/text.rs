@@ -89,7 +89,10 @@ impl Names {
             }
             ExprKind::Cast(inner) => format!("cast({} as {:?})", self.print(inner), expr.ty.kind).to_lowercase(),
             ExprKind::Call(def, args) if def.name == FuncDef::BETWEEN_ONCE => joined(args, " and "),
-            ExprKind::Call(def, args) => self.call(def.name, args),
+            ExprKind::Call(def, args) => match def.stored_call(args) {
+                Some((name, given)) => format!("{name}({})", given.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(",")),
+                None => self.call(def.name, args),
+            },
             ExprKind::Row(parts) => joined(parts, ","),
             ExprKind::Match(search) => {
                 let mode = mode_text(search.mode);

@@ -1,9 +1,11 @@
 //! `FuncDef`: what a function is to plans and to those who run them. The table of functions is `func`.
 
+use std::borrow::Cow;
+
 use vaquita_types::{ColumnType, Result, Value};
 
 use super::env::EvalCx;
-use super::expr::Expr;
+use super::expr::{Expr, ExprKind};
 
 pub struct FuncDef {
     /// MySQL's name in upper case; an operator's token.
@@ -29,6 +31,16 @@ impl FuncDef {
 
     pub fn is_stored(&self) -> bool {
         self.name == FuncDef::STORED || self.name == FuncDef::DETERMINISTIC
+    }
+
+    /// The name of a stored function and what a call gives it: its database stands before, user and host of who invokes it behind the name.
+    pub fn stored_call<'a>(&self, args: &'a [Expr]) -> Option<(Cow<'a, str>, &'a [Expr])> {
+        match args {
+            [_, Expr { kind: ExprKind::Literal(Value::Bytes(name)), .. }, _, _, given @ ..] if self.is_stored() => {
+                Some((String::from_utf8_lossy(name), given))
+            }
+            _ => None,
+        }
     }
 
     /// How often it is called is seen: in what it gives, in time, or in what a stored function does.

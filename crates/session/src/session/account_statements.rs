@@ -1,12 +1,14 @@
 //! The statements about accounts: CREATE USER, GRANT, SET ROLE …. What the session itself may do is `state::access`'.
 
+use std::collections::HashSet;
+
 use vaquita_exec::ddl::ResultRows;
 use vaquita_parser::ast::{PasswordExpire, SetItem, Show, UserName};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_USER_REFERENCED_AS_DEFINER};
-use vaquita_types::schema::ObjectKind;
+use vaquita_types::schema::{Definer, ObjectKind};
 use vaquita_types::{Error, Result, Value};
 
 use super::Session;
@@ -91,23 +93,26 @@ impl Session {
             ("a stored routine", &[ObjectKind::Procedure, ObjectKind::Function]),
             ("a trigger", &[ObjectKind::Trigger]),
         ];
-        let databases = self.server.catalog.databases()?;
+        let mut definers: Vec<(&str, HashSet<Definer>)> = OBJECTS.iter().map(|(what, _)| (*what, HashSet::new())).collect();
+        for database in self.server.catalog.databases()? {
+            self.client.interrupt.check()?;
+            for ((_, kinds), (_, definers)) in OBJECTS.iter().zip(&mut definers) {
+                for kind in *kinds {
+                    let objects = self.server.catalog.objects(&database.name, *kind)?;
+                    definers.extend(objects.iter().map(|object| object.definer.clone()));
+                }
+            }
+        }
         let mut notes = Notes::new();
         for name in names {
             let (user, host) = resolve(name, self.access.account());
-            for (what, kinds) in OBJECTS {
-                let mut found = false;
-                for (database, kind) in databases.iter().flat_map(|database| kinds.iter().map(move |kind| (database, kind))) {
-                    let objects = self.server.catalog.objects(&database.name, *kind)?;
-                    found |= objects.iter().any(|object| object.definer.user == user && object.definer.host == host);
-                }
-                let account = format_args!("'{user}'@'{host}'");
-                if found && !self.access.may_name_missing_definer() {
+            let definer = Definer { user, host };
+            for (what, _) in definers.iter().filter(|(_, definers)| definers.contains(&definer)) {
+                let account = format_args!("'{}'@'{}'", definer.user, definer.host);
+                if !self.access.may_name_missing_definer() {
                     return Err(Error::new(&ER_CANNOT_USER_REFERENCED_AS_DEFINER, &[&operation, &account, what]));
                 }
-                if found {
-                    notes.push((Level::Warning, Error::new(&ER_USER_REFERENCED_AS_DEFINER, &[&account, what])));
-                }
+                notes.push((Level::Warning, Error::new(&ER_USER_REFERENCED_AS_DEFINER, &[&account, what])));
             }
         }
         Ok(notes)
