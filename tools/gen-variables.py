@@ -93,7 +93,8 @@ def blocks(variables):
     asked = [v for v in variables if v[2] == "Integer" and v[3] != "R" and not NOT_PROBED.match(v[0])]
     for v in asked:
         scope = "GLOBAL" if v[1] == "G" or v[3] == "g" else "SESSION"
-        base = int(v[7] or 0)
+        # A default at the top leaves no room for the steps.
+        base = min(int(v[7] or 0), int(v[5] or 1 << 63) - (1 << 21))
         if v[5] and int(v[5]) < 4096:
             continue
         steps = [1, 2, 4, 8, 10, 100, 128, 256, 512, 1024, 4096, 16384, 65536, 1 << 20]

@@ -66,6 +66,19 @@ pub fn rows(plan: &Plan) -> Vec<ExplainRow> {
     lister.rows
 }
 
+/// Whether a query block looks at more rows than `max`, by the estimates: those of its tables multiplied.
+pub fn examines_more(plan: &Plan, max: u64) -> bool {
+    let mut blocks: Vec<(Option<u64>, f64)> = Vec::new();
+    for row in rows(plan) {
+        let examined = row.rows.unwrap_or(1) as f64 * row.filtered.unwrap_or(100.0) / 100.0;
+        match blocks.iter_mut().find(|(id, _)| *id == row.id) {
+            Some((_, product)) => *product *= examined,
+            None => blocks.push((row.id, examined)),
+        }
+    }
+    blocks.iter().any(|(_, product)| *product > max as f64)
+}
+
 /// The plan as a JSON document: the rows of each query block.
 pub fn json(plan: &Plan) -> String {
     let mut out = "{\n  \"query_block\": {\n    \"select_id\": 1,\n    \"tables\": [".to_string();

@@ -35,6 +35,10 @@ pub struct PlanSettings {
     pub select_rows_max: u64,
     /// `sql_safe_updates`: an UPDATE or DELETE needs a key or LIMIT.
     pub safe_updates: bool,
+    /// `max_join_size`, unless `big_selects`: rows that a query block may look at, by estimate.
+    pub join_rows_max: u64,
+    /// `sql_big_selects`
+    pub big_selects: bool,
     /// `updatable_views_with_limit`: LIMIT may stand in an UPDATE or DELETE of a view that has no key of its table.
     pub limits_without_key: bool,
     /// `div_precision_increment`: decimals that `/` and AVG add.
@@ -70,6 +74,8 @@ pub struct RunSettings {
     pub server_collation: CollationId,
     /// `lc_time_names`, unless it is `en_US`: names that functions write.
     pub time_names: Option<&'static Locale>,
+    /// `default_table_encryption`: new databases are to be encrypted.
+    pub encrypts_databases: bool,
     /// `sql_require_primary_key`.
     pub requires_primary_key: bool,
     /// `sql_generate_invisible_primary_key`.
@@ -96,6 +102,7 @@ impl RunSettings {
         temporary_engine: Cow::Borrowed("InnoDB"),
         server_collation: CollationId::UTF8MB4_0900_AI_CI,
         time_names: None,
+        encrypts_databases: false,
         requires_primary_key: false,
         generates_primary_key: false,
         foreign_key_checks: true,
@@ -115,6 +122,8 @@ impl PlanSettings {
         time_zone: TimeZone::Utc,
         select_rows_max: u64::MAX,
         safe_updates: false,
+        join_rows_max: u64::MAX,
+        big_selects: true,
         limits_without_key: true,
         division_decimals: 4,
         time_names: None,
@@ -148,6 +157,8 @@ impl PartialEq for PlanSettings {
             time_zone,
             select_rows_max,
             safe_updates,
+            join_rows_max,
+            big_selects,
             limits_without_key,
             division_decimals,
             time_names,
@@ -159,6 +170,8 @@ impl PartialEq for PlanSettings {
             && client_charset.map(|c| c.name) == other.client_charset.map(|c| c.name)
             && *select_rows_max == other.select_rows_max
             && *safe_updates == other.safe_updates
+            && *join_rows_max == other.join_rows_max
+            && *big_selects == other.big_selects
             && *limits_without_key == other.limits_without_key
             && *division_decimals == other.division_decimals
             && *switches == other.switches

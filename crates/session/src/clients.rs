@@ -49,6 +49,8 @@ pub struct Client {
     used_password: AtomicBool,
     /// It has SYSTEM_USER: only those who have it too may end it.
     system_user: AtomicBool,
+    /// It has CONNECTION_ADMIN or SUPER.
+    administers: AtomicBool,
     closing: AtomicBool,
     /// It has not logged in, and nothing came for `connect_timeout`: it closes unless something has come meanwhile.
     overdue: AtomicBool,
@@ -147,6 +149,7 @@ impl Client {
             authenticated: AtomicBool::new(false),
             used_password: AtomicBool::new(false),
             system_user: AtomicBool::new(false),
+            administers: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
@@ -329,6 +332,10 @@ impl Client {
 
     pub fn is_system_user(&self) -> bool {
         self.system_user.load(Ordering::Relaxed)
+    }
+
+    pub fn set_administers(&self, yes: bool) {
+        self.administers.store(yes, Ordering::Relaxed);
     }
 
     pub fn set_system_user(&self, is: bool) {
@@ -533,6 +540,13 @@ impl Clients {
 
     pub fn get(&self, id: u64) -> Option<Arc<Client>> {
         self.connected.lock().by_id.get(&id).cloned()
+    }
+
+    /// Ends the connections of those who do not administer the server.
+    pub fn kill_all_but_administrators(&self) {
+        let connected: Vec<Arc<Client>> = self.connected.lock().by_id.values().cloned().collect();
+        let is_other = |client: &&Arc<Client>| !client.in_background && !client.administers.load(Ordering::Relaxed);
+        connected.iter().filter(is_other).for_each(|client| client.kill(true));
     }
 
     /// Connections of an account.

@@ -105,6 +105,8 @@ pub struct Ending<'a> {
 }
 
 impl ConnectionEvents {
+    // Each statement passes here: left to itself the compiler has inlined it in one build and not in the next.
+    #[inline]
     pub fn begin(&mut self, began: Instant, text: &Arc<str>, stats: Option<&Arc<KeptLine>>, all: &StatementEvents) {
         if self.events.is_empty() {
             self.events.resize_with(EVENTS, Event::default);
@@ -155,6 +157,7 @@ impl ConnectionEvents {
         self.running().and_then(|event| event.stats.clone())
     }
 
+    #[inline]
     pub fn end(&mut self, ending: Ending<'_>, all: &StatementEvents) {
         let number = self.number;
         let Some(event) = self.events.get_mut(self.statements % EVENTS) else { return };

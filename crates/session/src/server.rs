@@ -13,7 +13,7 @@ use vaquita_storage::{Catalog, Engine, Threads};
 use vaquita_types::gtid::{Gtid, GtidSet, MariaGtid};
 use vaquita_types::{Result, Value};
 
-use crate::accounts::Accounts;
+use crate::accounts::{AccountSettings, Accounts};
 use crate::backup_status::BackupStatus;
 use crate::binary_log::{BinaryLogFiles, Replicas};
 use crate::binary_log_commits::CommitLog;
@@ -140,6 +140,7 @@ impl Server {
         accounts: Accounts,
         threads: Arc<dyn Threads>,
     ) -> Arc<Server> {
+        accounts.follow(AccountSettings::of(&globals));
         Arc::new(Server {
             engine,
             catalog,

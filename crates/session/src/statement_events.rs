@@ -297,6 +297,7 @@ impl StatementEvents {
         self.globals.number(Var::PerformanceSchemaMaxSqlTextLength) as usize
     }
 
+    #[inline]
     pub fn count(&self, line: &KeptLine, ended: &Ended<'_>) {
         let Some(line) = &line.stats.line else { return };
         let limits = Limits {

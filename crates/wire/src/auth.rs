@@ -35,8 +35,38 @@ const CIPHERTEXT_BYTES_MAX: usize = 2048;
 #[derive(Clone, Debug)]
 pub struct Account {
     plugin: Plugin,
+    first: Password,
+    /// The one before, which is as good.
+    second: Option<Password>,
+}
+
+#[derive(Clone, Debug)]
+struct Password {
     stored: Stored,
     cached: Option<FastDigest>,
+}
+
+impl Password {
+    fn new(plugin: Plugin, authentication_string: &[u8], cached: Option<FastDigest>) -> Self {
+        let stored = if authentication_string.is_empty() {
+            Stored::NoPassword
+        } else {
+            let parsed = match plugin {
+                Plugin::CachingSha2Password => CachingSha2::parse(authentication_string).map(Stored::CachingSha2),
+                Plugin::MysqlNativePassword => parse_native(authentication_string).map(Stored::Native),
+            };
+            parsed.unwrap_or(Stored::Nothing)
+        };
+        Self { stored, cached }
+    }
+
+    fn native(&self) -> Option<[u8; 20]> {
+        if let Stored::Native(digest) = self.stored { Some(digest) } else { None }
+    }
+
+    fn caching_sha2(&self) -> Option<&CachingSha2> {
+        if let Stored::CachingSha2(stored) = &self.stored { Some(stored) } else { None }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -51,21 +81,29 @@ enum Stored {
 impl Account {
     /// A known account with its `authentication_string`, and the digest cached for it, if any.
     pub fn new(plugin: Plugin, authentication_string: &[u8], cached: Option<FastDigest>) -> Self {
-        let stored = if authentication_string.is_empty() {
-            Stored::NoPassword
-        } else {
-            let parsed = match plugin {
-                Plugin::CachingSha2Password => CachingSha2::parse(authentication_string).map(Stored::CachingSha2),
-                Plugin::MysqlNativePassword => parse_native(authentication_string).map(Stored::Native),
-            };
-            parsed.unwrap_or(Stored::Nothing)
-        };
-        Self { plugin, stored, cached }
+        Self { plugin, first: Password::new(plugin, authentication_string, cached), second: None }
+    }
+
+    /// The same with a second password; an empty string is none.
+    pub fn with_second(self, authentication_string: &[u8], cached: Option<FastDigest>) -> Self {
+        let is_one = !authentication_string.is_empty();
+        let second = is_one.then(|| Password::new(self.plugin, authentication_string, cached));
+        Self { second, ..self }
     }
 
     /// Stands in for a user that does not exist; `plugin` is the server's default one.
     pub fn unknown(plugin: Plugin) -> Self {
-        Self { plugin, stored: Stored::Nothing, cached: None }
+        Self { plugin, first: Password { stored: Stored::Nothing, cached: None }, second: None }
+    }
+
+    fn passwords(&self) -> impl Iterator<Item = &Password> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// Nothing matches any more.
+    fn forget(&mut self) {
+        self.first.stored = Stored::Nothing;
+        self.second = None;
     }
 }
 
@@ -87,8 +125,10 @@ pub enum Step {
 pub struct Accepted {
     /// A payload to send before the OK.
     pub prelude: Option<[u8; 2]>,
-    /// To be cached for this account, so that the next login takes the fast path.
+    /// To be cached for this password, so that the next login takes the fast path.
     pub cache: Option<FastDigest>,
+    /// It was the second password.
+    pub second: bool,
     /// Whether a password was used, for "(using password: YES)".
     pub used_password: bool,
 }
@@ -101,20 +141,21 @@ fn is_empty(proof: &[u8]) -> bool {
 /// The expensive comparison, ready to be moved to another thread.
 #[derive(Debug)]
 pub struct PasswordCheck {
-    stored: CachingSha2,
+    /// Of the first password, and of the second if there is one.
+    stored: Vec<CachingSha2>,
     password: Vec<u8>,
 }
 
-/// Result of a `PasswordCheck`: the digest to cache if the password was right.
+/// Result of a `PasswordCheck`: which password was right, and the digest to cache.
 #[derive(Debug)]
-pub struct Checked(Option<FastDigest>);
+pub struct Checked(Option<(usize, FastDigest)>);
 
 impl PasswordCheck {
     pub fn run(mut self) -> Checked {
-        let right = self.stored.verify(&self.password);
+        let right = self.stored.iter().position(|stored| stored.verify(&self.password));
         let digest = fast_digest(&self.password);
         self.password.fill(0);
-        Checked(right.then_some(digest))
+        Checked(right.map(|which| (which, digest)))
     }
 }
 
@@ -160,7 +201,7 @@ impl Authentication {
         // A replica of MariaDB that does not know the plugin of the greeting names its own, and waits for the switch with its proof.
         let waits = client_plugin == Some(Plugin::MysqlNativePassword) && named && is_empty(proof);
         match client_plugin == Some(self.account.plugin) {
-            true if !waits || matches!(self.account.stored, Stored::NoPassword) => self.proof(proof),
+            true if !waits || matches!(self.account.first.stored, Stored::NoPassword) => self.proof(proof),
             _ => self.switch(),
         }
     }
@@ -188,8 +229,8 @@ impl Authentication {
         let empty = is_empty(proof);
         self.used_password = !empty;
         if empty {
-            return match self.account.stored {
-                Stored::NoPassword => self.accept(None, None),
+            return match self.account.first.stored {
+                Stored::NoPassword => self.accept(None, None, false),
                 _ => self.reject(),
             };
         }
@@ -200,20 +241,26 @@ impl Authentication {
     }
 
     fn native_proof(&mut self, proof: &[u8]) -> Step {
-        let (stored, known) = match self.account.stored {
-            Stored::Native(digest) => (digest, true),
-            _ => ([0; 20], false),
+        let matches = |password: &Password| {
+            let (stored, known) = password.native().map_or(([0; 20], false), |digest| (digest, true));
+            verify_native_proof(proof, &self.nonce, &stored) && known
         };
-        if verify_native_proof(proof, &self.nonce, &stored) && known { self.accept(None, None) } else { self.reject() }
+        let found = self.account.passwords().position(matches);
+        match found {
+            Some(which) => self.accept(None, None, which == 1),
+            None => self.reject(),
+        }
     }
 
     fn caching_sha2_proof(&mut self, proof: &[u8]) -> Step {
-        // Computed for everybody, so that its time tells nothing.
-        let cached = self.account.cached.unwrap_or([0; 32]);
-        let right = verify_caching_sha2_proof(proof, &self.nonce, &cached);
-        let known = matches!(self.account.stored, Stored::CachingSha2(_));
-        if right && known && self.account.cached.is_some() {
-            return self.accept(Some([1, FAST_AUTH_SUCCESS]), self.account.cached);
+        let matches = |password: &Password| {
+            // Computed for everybody, so that its time tells nothing.
+            let right = verify_caching_sha2_proof(proof, &self.nonce, &password.cached.unwrap_or([0; 32]));
+            right && password.caching_sha2().is_some() && password.cached.is_some()
+        };
+        let found = self.account.passwords().enumerate().find(|(_, password)| matches(password));
+        if let Some((which, digest)) = found.map(|(which, password)| (which, password.cached)) {
+            return self.accept(Some([1, FAST_AUTH_SUCCESS]), digest, which == 1);
         }
         self.state = State::Password;
         Self::send_more_data(&[PERFORM_FULL_AUTHENTICATION])
@@ -243,7 +290,7 @@ impl Authentication {
                 self.password(masked)
             }
             None if self.state == State::Computing => {
-                self.account.stored = Stored::Nothing;
+                self.account.forget();
                 self.password(Vec::new())
             }
             _ => self.reject(),
@@ -255,22 +302,23 @@ impl Authentication {
             password.pop();
         }
         if password.len() > PASSWORD_BYTES_MAX {
-            self.account.stored = Stored::Nothing;
+            self.account.forget();
             password.clear();
         }
         self.state = State::Computing;
-        let stored = match &self.account.stored {
-            Stored::CachingSha2(stored) => stored.clone(),
-            _ => CachingSha2::decoy([b'.'; SALT_BYTES]),
-        };
+        let decoy = || CachingSha2::decoy([b'.'; SALT_BYTES]);
+        let stored = self.account.passwords().map(|password| password.caching_sha2().cloned().unwrap_or_else(decoy)).collect();
         Step::Check(PasswordCheck { stored, password })
     }
 
     /// The result of `Step::Check`.
     pub fn checked(&mut self, checked: Checked) -> Step {
-        let known = matches!(self.account.stored, Stored::CachingSha2(_));
+        let is_known =
+            |which: usize| self.account.passwords().nth(which).is_some_and(|password| password.caching_sha2().is_some());
         match checked.0 {
-            Some(digest) if known && self.state == State::Computing => self.accept(None, Some(digest)),
+            Some((which, digest)) if is_known(which) && self.state == State::Computing => {
+                self.accept(None, Some(digest), which == 1)
+            }
             _ => self.reject(),
         }
     }
@@ -281,9 +329,9 @@ impl Authentication {
         Step::Send(payload)
     }
 
-    fn accept(&mut self, prelude: Option<[u8; 2]>, cache: Option<FastDigest>) -> Step {
+    fn accept(&mut self, prelude: Option<[u8; 2]>, cache: Option<FastDigest>, second: bool) -> Step {
         self.state = State::Done;
-        Step::Accept(Accepted { prelude, cache, used_password: self.used_password })
+        Step::Accept(Accepted { prelude, cache, second, used_password: self.used_password })
     }
 
     fn reject(&mut self) -> Step {
@@ -315,6 +363,45 @@ mod tests {
             let checked = check.run();
             assert!(matches!(auth.checked(checked), Step::Reject));
         }
+    }
+
+    /// Each of two passwords is accepted with and without a digest that was kept, and no other; the digest that is to be kept says whose it is.
+    #[test]
+    fn the_second_password_is_as_good_as_the_first() {
+        let digest = vaquita_password::fast_digest;
+        for (kept, name) in [(false, SHA2), (true, SHA2), (false, NATIVE)] {
+            let stored = |password: &[u8]| match name {
+                SHA2 => make_caching_sha2(password, &[b'a'; SALT_BYTES]),
+                NATIVE => make_native(password),
+            };
+            let cached = |password: &[u8]| kept.then(|| digest(password));
+            let account = Account::new(name, &stored(b"new"), cached(b"new")).with_second(&stored(b"old"), cached(b"old"));
+            for (password, second) in [(&b"new"[..], Some(false)), (b"old", Some(true)), (b"other", None)] {
+                let proof = match name {
+                    SHA2 => caching_sha2_proof(password, &NONCE).to_vec(),
+                    NATIVE => native_proof(password, &NONCE).to_vec(),
+                };
+                let mut auth = Authentication::new(account.clone(), NONCE, true, None);
+                let mut step = auth.begin(Some(name.name().as_bytes()), &proof);
+                while let Step::Send(_) = step {
+                    let Ok(Step::Check(check)) = auth.receive(password) else { panic!("the rounds of hashing") };
+                    step = auth.checked(check.run());
+                }
+                match (step, second) {
+                    (Step::Accept(accepted), Some(second)) => {
+                        assert_eq!(accepted.second, second);
+                        assert_eq!(accepted.cache, (name == SHA2).then(|| digest(password)));
+                    }
+                    (Step::Reject, None) => {}
+                    other => panic!("{name:?} {}: {other:?}", String::from_utf8_lossy(password)),
+                }
+            }
+        }
+        let account = Account::new(SHA2, b"", None).with_second(b"", None);
+        assert!(matches!(
+            Authentication::new(account, NONCE, true, None).begin(Some(SHA2.name().as_bytes()), b""),
+            Step::Accept(_)
+        ));
     }
 
     /// The whole exchange as a line per step; the client knows `password`.
@@ -421,7 +508,7 @@ mod tests {
                 Account::new(SHA2, b"$A$broken", None),
             ] {
                 assert_eq!(talk(account.clone(), Some(SHA2), b"guess", tls), way);
-                if !matches!(account.stored, Stored::NoPassword) {
+                if !matches!(account.first.stored, Stored::NoPassword) {
                     assert_eq!(talk(account, Some(SHA2), b"", tls), "reject");
                 }
             }
@@ -438,8 +525,8 @@ mod tests {
         // Without a key neither a request for it nor a ciphertext is answered, and a password in clear is none.
         assert!(matches!(auth.receive(b"pw\0"), Ok(Step::Reject)));
         let stored = CachingSha2::decoy([1; SALT_BYTES]);
-        let check = PasswordCheck { stored, password: Vec::new() };
+        let check = PasswordCheck { stored: vec![stored], password: Vec::new() };
         assert!(matches!(auth.checked(check.run()), Step::Reject));
-        assert!(matches!(auth.checked(Checked(Some([0; 32]))), Step::Reject));
+        assert!(matches!(auth.checked(Checked(Some((0, [0; 32])))), Step::Reject));
     }
 }

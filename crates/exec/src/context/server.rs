@@ -70,6 +70,8 @@ pub struct AccountInfo {
     pub host: String,
     pub plugin: String,
     pub authentication_string: Vec<u8>,
+    /// Of the password before, if it still counts.
+    pub second_authentication_string: Vec<u8>,
     pub locked: bool,
     /// `ssl_type`, then `ssl_cipher`, `x509_issuer` and `x509_subject`.
     pub require: (&'static str, [Vec<u8>; 3]),
@@ -309,6 +311,10 @@ pub trait ServerInfo {
     /// `user@host` of the account that the connection uses.
     fn current_account(&self) -> String;
     fn accounts(&self) -> Vec<AccountInfo>;
+    /// User and host of the roles that every account has; some may not exist.
+    fn mandatory_roles(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
     /// Whether the session may read about accounts other than its own.
     fn sees_accounts(&self) -> bool {
         true

@@ -224,6 +224,7 @@ impl<'a> Ddl<'a> {
 
     fn create_database(&self, if_not_exists: bool, name: &str, options: &[ast::DatabaseOption]) -> Result<u64> {
         let collation = self.database_collation(options, self.session.run_settings().server_collation)?;
+        self.may_be_unencrypted(options)?;
         check_identifier(name)
             .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
         let create = || match is_system_database(name) {
@@ -265,6 +266,15 @@ impl<'a> Ddl<'a> {
         let collation = self.database_collation(options, old.collation)?;
         self.catalog.alter_database(name, collation, &self.context)?;
         Ok(1)
+    }
+
+    /// A new database is encrypted by default or on request, and none can be.
+    fn may_be_unencrypted(&self, options: &[ast::DatabaseOption]) -> Result<()> {
+        let is_said = options.iter().any(|option| matches!(option, ast::DatabaseOption::Encryption(_)));
+        match !is_said && self.session.run_settings().encrypts_databases {
+            true => Err(Error::unsupported("default_table_encryption = ON")),
+            false => Ok(()),
+        }
     }
 
     fn database_collation(&self, options: &[ast::DatabaseOption], default: CollationId) -> Result<CollationId> {

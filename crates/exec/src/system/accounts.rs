@@ -113,12 +113,22 @@ fn user_column(account: &AccountInfo, column: &str) -> Value {
         "authentication_string" => Value::bytes(&account.authentication_string),
         "password_expired" => yes(account.expired),
         "account_locked" => yes(account.locked),
-        "User_attributes" => match &account.attribute {
-            Some(attribute) => json(&format!("{{\"metadata\": {attribute}}}")),
-            None => NULL,
-        },
+        "User_attributes" => user_attributes_of(account),
         _ => NULL,
     }
+}
+
+/// What was said by ATTRIBUTE and COMMENT, and the second password.
+fn user_attributes_of(account: &AccountInfo) -> Value {
+    let mut members = Vec::new();
+    if let Some(attribute) = &account.attribute {
+        members.push(format!("\"metadata\": {attribute}"));
+    }
+    if !account.second_authentication_string.is_empty() {
+        let text = String::from_utf8_lossy(&account.second_authentication_string);
+        members.push(format!("\"additional_password\": {}", Json::String(text.into_owned().into())));
+    }
+    if members.is_empty() { NULL } else { json(&format!("{{{}}}", members.join(", "))) }
 }
 
 fn json(text: &str) -> Value {
@@ -263,6 +273,26 @@ pub fn tables_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// mysql.global_grants.
+pub fn global_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in cx.statement.server.accounts() {
+        for (name, grantable) in &account.dynamic {
+            rows.push(row![account.user.as_str(), account.host.as_str(), name.as_str(), yes(*grantable)]);
+        }
+    }
+    Ok(rows)
+}
+
+/// mysql.proxies_priv: who may stand for everybody is root, and nobody else can be given that.
+pub fn proxies_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let is_root = |account: &AccountInfo| account.user == "root" && account.host == "localhost";
+    let roots = cx.statement.server.accounts().into_iter().filter(is_root);
+    Ok(roots
+        .map(|root| row![root.host.as_str(), root.user.as_str(), "", "", 1i64, "", Value::DateTime(DateTime::ZERO)])
+        .collect())
+}
+
 /// mysql.procs_priv.
 pub fn procs_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -320,7 +350,7 @@ pub fn password_history(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 }
 
 /// As the labels of a SET, which are found without regard to case.
-fn labels(privileges: &[&str]) -> String {
+pub fn labels(privileges: &[&str]) -> String {
     privileges.join(",")
 }
 

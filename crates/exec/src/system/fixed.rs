@@ -5,6 +5,7 @@ use vaquita_types::Result;
 use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation, collation};
 use vaquita_types::geometry::{srs, units};
+use vaquita_types::temporal::TimeZone;
 
 use super::row::{NULL, row};
 use super::{Row, SystemContext};
@@ -98,4 +99,24 @@ pub fn plugins(_: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 pub fn keywords(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(Kw::words().map(|kw| row![kw.as_str(), u64::from(kw.is_reserved())]).collect())
+}
+
+/// information_schema.RESOURCE_GROUPS: the two that there always are; no others can be made.
+pub fn resource_groups(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let cpus = match vaquita_storage::cores() {
+        0 | 1 => "0".to_string(),
+        cores => format!("0-{}", cores - 1),
+    };
+    let row = |(name, kind): (&str, &str)| row![name, kind, 1u64, cpus.as_str(), 0u64];
+    Ok([("USR_default", "USER"), ("SYS_default", "SYSTEM")].into_iter().map(row).collect())
+}
+
+/// mysql.time_zone: the named zones that CONVERT_TZ and `time_zone` know.
+pub fn time_zones(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(TimeZone::names().iter().enumerate().map(|(n, _)| row![n as u64 + 1, "N"]).collect())
+}
+
+/// mysql.time_zone_name.
+pub fn time_zone_names(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(TimeZone::names().iter().enumerate().map(|(n, name)| row![name, n as u64 + 1]).collect())
 }

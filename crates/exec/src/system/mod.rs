@@ -14,6 +14,7 @@ mod columns;
 pub mod events;
 mod extensions;
 mod fixed;
+mod innodb;
 mod instance;
 mod narrow;
 pub(crate) mod partition_text;

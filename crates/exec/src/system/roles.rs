@@ -2,9 +2,10 @@
 
 use vaquita_types::Result;
 
-use super::accounts::yes;
+use super::accounts::{labels, yes};
 use super::row::{row, yes_no};
 use super::{Row, SystemContext};
+use crate::context::AccountInfo;
 
 /// mysql.role_edges.
 pub fn role_edges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
@@ -38,6 +39,7 @@ struct Applicable {
     role: (String, String),
     grantable: bool,
     is_default: bool,
+    mandatory: bool,
 }
 
 fn applicable(cx: &SystemContext<'_>) -> Vec<Applicable> {
@@ -46,7 +48,19 @@ fn applicable(cx: &SystemContext<'_>) -> Vec<Applicable> {
     let Some(account) = accounts.iter().find(|account| own == format!("{}@{}", account.user, account.host)) else {
         return Vec::new();
     };
+    let of_account = |user: &str, host: &str| accounts.iter().find(|account| account.user == user && account.host == host);
     let (mut found, mut waiting, mut seen) = (Vec::new(), vec![account], Vec::new());
+    let all_have = cx.statement.server.mandatory_roles();
+    for role in all_have.iter().cloned() {
+        let is_own = account.roles.iter().any(|(user, host, _)| (user, host) == (&role.0, &role.1));
+        if let Some(record) = of_account(&role.0, &role.1).filter(|_| !is_own) {
+            let grantee = (account.user.clone(), account.host.clone());
+            let is_default = account.default_roles.contains(&role);
+            seen.push(role.clone());
+            waiting.push(record);
+            found.push(Applicable { grantee, role, grantable: false, is_default, mandatory: true });
+        }
+    }
     while !waiting.is_empty() {
         let mut next = Vec::new();
         for grantee in waiting {
@@ -54,11 +68,12 @@ fn applicable(cx: &SystemContext<'_>) -> Vec<Applicable> {
                 let role = (user.clone(), host.clone());
                 let is_default = account.default_roles.contains(&role);
                 if !seen.contains(&role) {
-                    next.extend(accounts.iter().find(|account| account.user == *user && account.host == *host));
+                    next.extend(of_account(user, host));
                     seen.push(role.clone());
                 }
+                let mandatory = std::ptr::eq(grantee, account) && all_have.contains(&role);
                 let grantee = (grantee.user.clone(), grantee.host.clone());
-                found.push(Applicable { grantee, role, grantable: *grantable, is_default });
+                found.push(Applicable { grantee, role, grantable: *grantable, is_default, mandatory });
             }
         }
         waiting = next;
@@ -79,7 +94,7 @@ pub fn applicable_roles(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             of.role.1.as_str(),
             yes_no(of.grantable),
             yes_no(of.is_default),
-            "NO",
+            yes_no(of.mandatory),
         ]
     };
     Ok(applicable(cx).into_iter().map(row).collect())
@@ -97,6 +112,108 @@ pub fn enabled_roles(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let accounts = cx.statement.server.accounts();
     let account = accounts.iter().find(|account| own == format!("{}@{}", account.user, account.host));
     let is_default = |role: &(String, String)| account.is_some_and(|account| account.default_roles.contains(role));
-    let roles = cx.statement.session.ask()?.roles();
-    Ok(roles.iter().map(|role| row![role.0.as_str(), role.1.as_str(), yes_no(is_default(role)), "NO"]).collect())
+    let mandatory = cx.statement.server.mandatory_roles();
+    let row = |role: &(String, String)| {
+        row![role.0.as_str(), role.1.as_str(), yes_no(is_default(role)), yes_no(mandatory.contains(role))]
+    };
+    Ok(cx.statement.session.ask()?.roles().iter().map(row).collect())
+}
+
+/// The active roles and those that they have, by way of which the session has privileges.
+fn enabled(cx: &SystemContext<'_>) -> Result<Vec<AccountInfo>> {
+    let accounts = cx.statement.server.accounts();
+    let mut found: Vec<AccountInfo> = Vec::new();
+    let mut waiting = cx.statement.session.ask()?.roles();
+    while let Some((user, host)) = waiting.pop() {
+        let known = found.iter().any(|role| role.user == user && role.host == host);
+        if let Some(role) = accounts.iter().find(|role| !known && role.user == user && role.host == host) {
+            waiting.extend(role.roles.iter().map(|(user, host, _)| (user.clone(), host.clone())));
+            found.push(role.clone());
+        }
+    }
+    found.sort_by(|a, b| (&a.user, &a.host).cmp(&(&b.user, &b.host)));
+    Ok(found)
+}
+
+const CATALOG: &str = "def";
+/// Who granted is not kept.
+const GRANTOR: &str = "";
+
+/// information_schema.ROLE_TABLE_GRANTS.
+pub fn table_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for role in enabled(cx)? {
+        for grant in &role.tables {
+            let mut privileges = grant.privileges.clone();
+            if grant.grant_option {
+                privileges.push("Grant");
+            }
+            if !privileges.is_empty() {
+                rows.push(row![
+                    GRANTOR,
+                    GRANTOR,
+                    role.user.as_str(),
+                    role.host.as_str(),
+                    CATALOG,
+                    grant.database.as_str(),
+                    grant.table.as_str(),
+                    labels(&privileges),
+                    yes_no(grant.grant_option),
+                ]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// information_schema.ROLE_COLUMN_GRANTS.
+pub fn column_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for role in enabled(cx)? {
+        for grant in &role.tables {
+            for (column, privileges) in &grant.columns {
+                rows.push(row![
+                    GRANTOR,
+                    GRANTOR,
+                    role.user.as_str(),
+                    role.host.as_str(),
+                    CATALOG,
+                    grant.database.as_str(),
+                    grant.table.as_str(),
+                    column,
+                    labels(privileges),
+                    yes_no(grant.grant_option),
+                ]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// information_schema.ROLE_ROUTINE_GRANTS.
+pub fn routine_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for role in enabled(cx)? {
+        for grant in &role.routines {
+            let mut privileges = grant.privileges.clone();
+            if grant.grant_option {
+                privileges.push("Grant");
+            }
+            rows.push(row![
+                GRANTOR,
+                GRANTOR,
+                role.user.as_str(),
+                role.host.as_str(),
+                CATALOG,
+                grant.database.as_str(),
+                grant.name.as_str(),
+                CATALOG,
+                grant.database.as_str(),
+                grant.name.as_str(),
+                labels(&privileges),
+                yes_no(grant.grant_option),
+            ]);
+        }
+    }
+    Ok(rows)
 }

@@ -122,7 +122,7 @@ fn engine_name(def: &TableDef) -> &str {
 }
 
 /// The label of the column's ENUM.
-fn row_format(def: &TableDef) -> String {
+pub fn row_format(def: &TableDef) -> String {
     let format = def.options.row_format.as_deref().unwrap_or("DYNAMIC").to_ascii_lowercase();
     let mut chars = format.chars();
     chars.next().map_or(String::new(), |first| first.to_ascii_uppercase().to_string() + chars.as_str())

@@ -53,9 +53,8 @@ impl Parser<'_> {
                 return Ok(SetItem::UserVar { name, value: self.expr()? });
             }
             Tok::AtAt => {
-                let var = self.system_variable()?;
+                let SysVar { scope, component, name } = self.system_variable()?;
                 self.expect_equal()?;
-                let SysVar { scope, component, name } = var;
                 return Ok(SetItem::SysVar { scope, component, name, value: self.set_value()? });
             }
             _ => {}
@@ -77,6 +76,9 @@ impl Parser<'_> {
     }
 
     fn set_variable(&mut self, scope: VarScope) -> Result<SetItem> {
+        if self.at_scope_as_component() {
+            return self.fail();
+        }
         let first = if self.is(Kw::DEFAULT) && self.peek() == Tok::Op(Op::Dot) {
             self.bump();
             "default".to_string()
@@ -86,6 +88,14 @@ impl Parser<'_> {
         let (component, name) = if self.eat_op(Op::Dot) { (Some(first), self.ident()?) } else { (None, first) };
         self.expect_equal()?;
         Ok(SetItem::SysVar { scope, component, name, value: self.set_value()? })
+    }
+
+    /// `SET session.x`: a word for a scope stands behind `@@` or before a space.
+    pub(super) fn at_scope_as_component(&mut self) -> bool {
+        const WORDS: [&str; 3] = ["global", "session", "local"];
+        let is_word =
+            self.at_ident() && self.ident_text().is_ok_and(|text| WORDS.iter().any(|word| word.eq_ignore_ascii_case(&text)));
+        is_word && self.peek() == Tok::Op(Op::Dot)
     }
 
     fn scope_word(&self) -> Option<VarScope> {

@@ -6,7 +6,7 @@
 use vaquita_parser as ast;
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::Binder;
 use super::scope::Frame;
@@ -93,7 +93,9 @@ impl Binder<'_> {
         }
         let outside = columns.map_or(0, |columns| columns + 1);
         let around = (outside..current).rev().find(may);
-        around.or_else(|| may(&current).then_some(current)).ok_or_else(invalid_use)
+        // Standard SQL has no aggregate of an outer query's column that this query would compute.
+        let here = may(&current) && !(columns.is_some() && self.mode(sql_mode::ANSI));
+        around.or_else(|| here.then_some(current)).ok_or_else(invalid_use)
     }
 
     /// Tells the aggregate around a name what block its column belongs to.

@@ -179,7 +179,7 @@ impl Binder<'_> {
         Ok(Expr { kind: ExprKind::AssignVar(name.to_string(), Box::new(value)), ty, nullable, coercibility })
     }
 
-    fn sys_var(&self, var: &ast::SysVar) -> Result<Expr> {
+    fn sys_var(&mut self, var: &ast::SysVar) -> Result<Expr> {
         self.variables_allowed()?;
         let scope = match var.scope {
             ast::VarScope::Default => VarScope::Any,
@@ -190,6 +190,8 @@ impl Binder<'_> {
             Some(component) => format!("{component}.{}", var.name),
             None => var.name.clone(),
         };
+        let warning = self.cx.sys_var_warning.and_then(|warning| warning(&name));
+        self.hint_warnings.extend(warning);
         let ty = match self.cx.sys_var_type {
             Some(type_of) => type_of(&name)?,
             None => ColumnType::varchar(16_383, self.cx.settings.connection_collation),

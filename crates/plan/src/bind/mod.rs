@@ -83,6 +83,8 @@ pub struct PlanContext<'a> {
     pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
     /// Types of system variables; error 1193 for a name that is none.
     pub sys_var_type: Option<&'a dyn Fn(&str) -> Result<ColumnType>>,
+    /// What to tell of the use of a system variable that will not be there for ever.
+    pub sys_var_warning: Option<&'a dyn Fn(&str) -> Option<Error>>,
     /// Replace constant expressions by their values under `settings`; otherwise they stay expressions.
     pub fold: bool,
     /// An error once somebody has ended the statement.
@@ -92,7 +94,7 @@ pub struct PlanContext<'a> {
     pub watch: Option<Watch<'a>>,
     /// Is told what the names of a view's query mean.
     pub names: Option<&'a NameLog>,
-    /// Is told what is wrong with optimizer hints.
+    /// Is told what is wrong with optimizer hints, and of variables that will not be there for ever.
     pub hint_warning: Option<&'a dyn Fn(Error)>,
 }
 
@@ -106,6 +108,7 @@ impl<'a> PlanContext<'a> {
             variables: false,
             user_var_type: None,
             sys_var_type: None,
+            sys_var_warning: None,
             watch: None,
             names: None,
             hint_warning: None,

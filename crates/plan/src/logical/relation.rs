@@ -173,7 +173,8 @@ impl Relation {
 
     /// The qualifier `[db.]table` means this relation.
     pub fn is_called(&self, db: Option<&str>, table: &str) -> bool {
-        self.alias == table && db.is_none_or(|db| self.database.as_deref() == Some(db))
+        let is_database = |own: &str, db: &str| own == db || own == "information_schema" && db.eq_ignore_ascii_case(own);
+        self.alias == table && db.is_none_or(|db| self.database.as_deref().is_some_and(|own| is_database(own, db)))
     }
 
     /// Its tables stand in the frame in its place.

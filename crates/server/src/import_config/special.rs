@@ -20,7 +20,6 @@ pub fn special(name: &str, value: Option<&str>) -> Option<Meaning> {
         "bind_address" => bind(value)?,
         "skip_networking" => option("skip-networking", switch(value), "nobody connects over TCP, only over the socket"),
         "secure_file_priv" | "secure_file_privs" => secure_file_priv(value)?,
-        "init_connect" => init_connect(value),
         "plugin_load" | "plugin_load_add" => plugins(value),
         "expire_logs_days" => scaled("binlog_expire_logs_seconds", value, DAY_S, "binary logs are removed after so many seconds"),
         "max_statement_time" => scaled("max_execution_time", value, SECOND_MS, "milliseconds, and of a SELECT only"),
@@ -87,28 +86,6 @@ fn secure_file_priv(value: Option<&str>) -> Option<Meaning> {
     Some(Meaning { key, ..Meaning::new(Verdict::Missing, text) })
 }
 
-/// What clients say of themselves is not missed much; other statements may be what somebody relies on.
-fn init_connect(value: Option<&str>) -> Meaning {
-    let value = value.unwrap_or_default().to_ascii_lowercase();
-    let mut statements = value.split(';').map(str::trim).filter(|statement| !statement.is_empty()).peekable();
-    if statements.peek().is_none() {
-        return Meaning::new(Verdict::Nothing, "it is so here");
-    }
-    let is_charset = |statement: &str| {
-        let charset =
-            ["names", "character set", "charset", "collation_connection", "character_set_", "session collation_connection"];
-        let assigned = statement.strip_prefix("set").map(|rest| rest.trim_start().trim_start_matches('@'));
-        assigned.is_some_and(|rest| charset.iter().any(|word| rest.starts_with(word)))
-    };
-    match statements.all(is_charset) {
-        true => Meaning::new(
-            Verdict::Missing,
-            "it is not run: clients have the character set that they ask for, and new tables that of character_set_server",
-        ),
-        false => Meaning::new(Verdict::Refused, "it would not be run; SET PERSIST changes what sessions begin with"),
-    }
-}
-
 fn plugins(value: Option<&str>) -> Meaning {
     let names: Vec<&str> = value.unwrap_or_default().split([';', ':']).map(str::trim).filter(|name| !name.is_empty()).collect();
     let is_own = |name: &&str| PLUGINS_OF_ITS_OWN.iter().any(|own| name.contains(own));
@@ -156,16 +133,6 @@ mod tests {
         assert_eq!(verdict("bind_address", Some("10.0.0.1,127.0.0.1")), Verdict::Refused);
         assert_eq!(verdict("secure_file_priv", Some("/no/such/dir")), Verdict::Missing);
         assert!(special("secure_file_priv", Some("/")).is_none());
-    }
-
-    #[test]
-    fn statements_of_init_connect_are_told_apart() {
-        let of = |text: &str| verdict("init_connect", Some(text));
-        assert_eq!(of("SET NAMES utf8mb4"), Verdict::Missing);
-        assert_eq!(of("SET collation_connection = utf8mb4_unicode_ci; SET NAMES utf8mb4"), Verdict::Missing);
-        assert_eq!(of("INSERT INTO audit.logins VALUES (USER())"), Verdict::Refused);
-        assert_eq!(of("SET NAMES utf8; SET sql_mode = ''"), Verdict::Refused);
-        assert_eq!(of(""), Verdict::Nothing);
     }
 
     #[test]

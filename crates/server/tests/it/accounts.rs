@@ -462,3 +462,41 @@ fn many_passwords_of_one_statement_end_when_it_is_killed() {
     assert!(format!("{:?}", running.join().expect("an answer")).contains("code: 1317"));
     assert_eq!(root.query("SELECT COUNT(*) FROM mysql.user WHERE user LIKE 'u%'").rows()[0][0], "0");
 }
+
+/// Who does not administer the server goes, and does not come in.
+#[test]
+fn offline_mode_is_for_administrators() {
+    let server = Server::start("offline-mode");
+    let mut root = server.connect();
+    for sql in
+        ["CREATE USER va_off IDENTIFIED BY 'x'", "CREATE USER va_on IDENTIFIED BY 'x'", "GRANT CONNECTION_ADMIN ON *.* TO va_on"]
+    {
+        assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let connect = |user: &str| Client::connect(server.port, user, "x");
+    let (mut other, mut administrator) = (connect("va_off").expect("va_off connects"), connect("va_on").expect("va_on connects"));
+    assert_eq!(lines(other.query("SELECT 1")), ["1"]);
+    assert!(matches!(root.query("SET GLOBAL offline_mode = ON"), Answer::Ok { .. }));
+    assert_eq!(lines(administrator.query("SELECT 1")), ["1"]);
+    assert!(!matches!(other.try_query("SELECT 1"), Ok(Answer::Rows { .. })), "the connection is closed");
+    let refused = connect("va_off").err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refused.contains("3032"), "{refused}");
+    assert_eq!(lines(connect("va_on").expect("administrators come in").query("SELECT 1")), ["1"]);
+    assert!(matches!(root.query("SET GLOBAL offline_mode = OFF"), Answer::Ok { .. }));
+    assert_eq!(lines(connect("va_off").expect("all come in").query("SELECT 1")), ["1"]);
+}
+
+/// A client for which `init_connect` fails does not go on; administrators can repair it.
+#[test]
+fn init_connect_that_fails_lets_nobody_in_but_administrators() {
+    let server = Server::start("init-connect");
+    let mut root = server.connect();
+    for sql in ["CREATE USER va_ic IDENTIFIED BY 'x'", "SET GLOBAL init_connect = 'SET @a = 1; SELECT nothing'"] {
+        assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let refused = Client::connect(server.port, "va_ic", "x").err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refused.contains("1184") && refused.contains("init_connect command failed"), "{refused}");
+    assert_eq!(lines(server.connect().query("SELECT @a")), ["NULL"]);
+    assert!(matches!(root.query("SET GLOBAL init_connect = 'SET @a = 1'"), Answer::Ok { .. }));
+    assert_eq!(lines(Client::connect(server.port, "va_ic", "x").expect("connects").query("SELECT @a")), ["1"]);
+}

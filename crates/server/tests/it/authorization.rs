@@ -175,3 +175,21 @@ fn system_schemas_are_mysqls() {
 fn functions_of_views_are_authorized_as_in_mysql() {
     check("functions_of_views.txt", "functions-of-views");
 }
+
+/// Roles that everybody has, and those that a login makes active.
+#[test]
+fn mandatory_roles_are_mysqls() {
+    check("mandatory_roles.txt", "mandatory-roles");
+}
+
+/// `init_connect`, and the charset of a client that names none.
+#[test]
+fn what_a_login_begins_with_is_mysqls() {
+    check("logins.txt", "logins");
+}
+
+/// RETAIN CURRENT PASSWORD and DISCARD OLD PASSWORD.
+#[test]
+fn second_passwords_are_mysqls() {
+    check("second_password.txt", "second-password");
+}

@@ -7,9 +7,10 @@ use vaquita_plan::catalog::View;
 use vaquita_plan::env::Level;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
-    ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL, ER_NO_DB_ERROR,
-    ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS,
-    ER_ROLE_GRANTED_TO_ITSELF, ER_SP_DOES_NOT_EXIST, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
+    ER_BAD_FIELD_ERROR, ER_CANNOT_GRANT_SYSTEM_PRIV_TO_MANDATORY_ROLE, ER_CANT_CREATE_USER_WITH_GRANT,
+    ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
+    ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_SP_DOES_NOT_EXIST,
+    ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WARN_DEPRECATED_SYNTAX, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
@@ -57,10 +58,25 @@ impl Wanted {
 pub fn change_grants(accounts: &Accounts, catalog: &Catalog, ast: &Ast, by: &Actor<'_>) -> Option<Result<Notes>> {
     let context = Context { accounts, catalog, by };
     match ast {
-        Ast::Grant(grant) => Some(context.grant(grant).map(|()| Notes::new())),
-        Ast::Revoke(revoke) => Some(context.revoke(revoke)),
+        Ast::Grant(grant) => {
+            let privileges = if let Grant::Privileges { privileges, .. } = &**grant { privileges.as_slice() } else { &[] };
+            Some(context.grant(grant).map(|()| of_super(privileges)))
+        }
+        Ast::Revoke(revoke) => Some(context.revoke(revoke).map(|mut notes| {
+            if let RevokeWhat::Privileges { privileges, .. } = &revoke.what {
+                notes.extend(of_super(privileges));
+            }
+            notes
+        })),
         _ => None,
     }
+}
+
+/// SUPER, where it is named, will not be there for ever.
+fn of_super(privileges: &[Privilege]) -> Notes {
+    const TEXT: &str = "The SUPER privilege identifier is deprecated";
+    let is_super = privileges.iter().any(|privilege| privilege.name == "SUPER");
+    is_super.then(|| (Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, TEXT))).into_iter().collect()
 }
 
 struct Context<'a> {
@@ -89,6 +105,7 @@ impl Context<'_> {
                     for name in users {
                         self.by.interrupt.check()?;
                         let (user, host) = self.resolve(name);
+                        self.not_mandatory(&wanted, &target, (&user, &host))?;
                         let found = records.iter().find(|r| r.is(&user, &host)).cloned();
                         let mut account =
                             AccountRecord::clone(&*found.ok_or_else(|| Error::new(&ER_CANT_CREATE_USER_WITH_GRANT, &[]))?);
@@ -104,6 +121,17 @@ impl Context<'_> {
                 self.accounts.change(|records| self.grant_roles(records, roles, users, *admin_option))
             }
             Grant::Proxy { proxied, .. } => self.by.proxy(proxied).and_then(|()| Err(Error::unsupported("GRANT PROXY"))),
+        }
+    }
+
+    /// SYSTEM_USER is not for everybody.
+    fn not_mandatory(&self, wanted: &Wanted, target: &Target, (user, host): (&str, &str)) -> Result<()> {
+        const SYSTEM_USER: &str = "SYSTEM_USER";
+        let all = wanted.all && matches!(target, Target::Global);
+        let is_wanted = all || wanted.dynamic.iter().any(|name| name == SYSTEM_USER);
+        match is_wanted && self.accounts.settings().is_mandatory(user, host) {
+            true => Err(Error::new(&ER_CANNOT_GRANT_SYSTEM_PRIV_TO_MANDATORY_ROLE, &[&user, &host, &SYSTEM_USER])),
+            false => Ok(()),
         }
     }
 
@@ -123,7 +151,8 @@ impl Context<'_> {
                 let mut account = AccountRecord::clone(&*self.known(records, &user, &host)?);
                 self.by.touch(records, &role, &role_host)?;
                 self.by.touch(records, &user, &host)?;
-                if reaches(records, &granted, &account) {
+                // Roles, too, have the mandatory ones.
+                if reaches(records, &granted, &account) || self.accounts.settings().is_mandatory(&user, &host) {
                     return Err(Error::new(&ER_ROLE_GRANTED_TO_ITSELF, &[&account.quoted(), &granted.quoted()]));
                 }
                 account.roles.retain(|r| r.user != role || r.host != role_host);
@@ -197,6 +226,13 @@ impl Context<'_> {
                 }
                 other => other?,
             };
+            match self.accounts.may_take_away(&(role.clone(), role_host.clone())) {
+                Err(error) if revoke.if_exists => {
+                    notes.push((Level::Warning, error));
+                    continue;
+                }
+                other => other?,
+            }
             for name in &revoke.users {
                 self.by.interrupt.check()?;
                 let (user, host) = self.resolve(name);

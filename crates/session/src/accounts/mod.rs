@@ -6,7 +6,7 @@
 //! `users` and `grant` carry out the statements and ask `rules` for who may; `subject` finds what other statements need.
 //!
 //! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
-//! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
+//! * ACC-2: a digest that makes the next login fast belongs to one stored password; changing a password of the account drops them.
 
 pub mod binds;
 mod grant;
@@ -19,6 +19,7 @@ mod record;
 mod require;
 mod routines;
 mod rules;
+mod settings;
 mod subject;
 mod usage;
 mod users;
@@ -36,7 +37,7 @@ use vaquita_parser::ast::UserName;
 use vaquita_password::{FastDigest, Plugin};
 use vaquita_plan::env::RoleGrants;
 use vaquita_storage::{Catalog, MetaChanges};
-use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
+use vaquita_types::errno::{ER_MANDATORY_ROLE, ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
@@ -47,6 +48,7 @@ use history::UsedPassword;
 pub use random::RandomPasswords;
 pub use require::{PeerCertificate, Requirement, TlsPeer};
 pub use rules::Actor;
+pub use settings::{AccountSettings, parse_roles};
 pub use subject::Subject;
 pub use usage::Limits;
 pub use users::{Notes, change_users, hash_password};
@@ -64,6 +66,8 @@ pub struct AccountRecord {
     pub host: String,
     pub plugin: Plugin,
     pub authentication_string: Vec<u8>,
+    /// Of the password before, which is as good as the new one until it is discarded; empty: there is none.
+    pub second_authentication_string: Vec<u8>,
     pub locked: bool,
     pub require: Requirement,
     pub expire: Expire,
@@ -96,6 +100,7 @@ impl AccountRecord {
             host: host.to_string(),
             plugin: Plugin::CachingSha2Password,
             authentication_string: Vec::new(),
+            second_authentication_string: Vec::new(),
             locked: false,
             require: Requirement::None,
             expire: Expire::Default,
@@ -122,15 +127,6 @@ impl AccountRecord {
     /// `` `u`@`%` ``
     pub fn quoted(&self) -> String {
         format!("{}@{}", quote(&self.user), quote(&self.host))
-    }
-
-    /// Whether a new password is due.
-    pub fn password_is_due(&self) -> bool {
-        match self.expire {
-            _ if self.expired => true,
-            Expire::Days(days) => now_s().saturating_sub(self.password_changed_s) >= days.saturating_mul(SECONDS_PER_DAY),
-            Expire::Default | Expire::Never => false,
-        }
     }
 }
 
@@ -167,10 +163,18 @@ impl Access {
     }
 }
 
+fn has_passwords_of(account: &AccountRecord, other: &AccountRecord) -> bool {
+    account.authentication_string == other.authentication_string
+        && account.second_authentication_string == other.second_authentication_string
+}
+
 fn next_serial() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
+
+/// Of an account's first and second password.
+pub type Digests = [Option<FastDigest>; 2];
 
 #[derive(Clone, Copy)]
 struct Failures {
@@ -181,7 +185,7 @@ struct Failures {
 pub struct Accounts {
     catalog: Arc<Catalog>,
     records: RwLock<Vec<Arc<AccountRecord>>>,
-    digests: RwLock<HashMap<(String, String), FastDigest>>,
+    digests: RwLock<HashMap<(String, String), Digests>>,
     failures: Mutex<HashMap<(String, String), Failures>>,
     /// Of accounts with limits.
     usages: Mutex<HashMap<(String, String), Arc<usage::Usage>>>,
@@ -189,6 +193,7 @@ pub struct Accounts {
     changing: Mutex<()>,
     /// `in_order`.
     telling: Mutex<()>,
+    settings: RwLock<Arc<AccountSettings>>,
     version: AtomicU64,
 }
 
@@ -208,6 +213,7 @@ impl Accounts {
             usages: Mutex::default(),
             changing: Mutex::default(),
             telling: Mutex::default(),
+            settings: RwLock::default(),
             version: AtomicU64::new(1),
         })
     }
@@ -219,6 +225,16 @@ impl Accounts {
     #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// What global variables say of accounts, from now on.
+    pub fn follow(&self, settings: AccountSettings) {
+        *self.settings.write() = Arc::new(settings);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn settings(&self) -> Arc<AccountSettings> {
+        self.settings.read().clone()
     }
 
     /// Held from before a statement changes accounts until the log has been told of it: the log has such statements in the order in which they
@@ -259,7 +275,7 @@ impl Accounts {
         let Some(result) = write(result, &changes)? else { return Ok(None) };
         for old in &before {
             let new = after.iter().find(|r| r.is(&old.user, &old.host));
-            if new.is_none_or(|new| new.authentication_string != old.authentication_string) {
+            if new.is_none_or(|new| !has_passwords_of(new, old)) {
                 self.digests.write().remove(&(old.user.clone(), old.host.clone()));
             }
             if new.is_none() {
@@ -290,15 +306,17 @@ impl Accounts {
         self.records.read().iter().find(|r| r.is(user, host)).cloned()
     }
 
-    pub fn cached_digest(&self, account: &AccountRecord) -> Option<FastDigest> {
-        self.digests.read().get(&(account.user.clone(), account.host.clone())).copied()
+    pub fn cached_digests(&self, account: &AccountRecord) -> Digests {
+        self.digests.read().get(&(account.user.clone(), account.host.clone())).copied().unwrap_or_default()
     }
 
-    pub fn cache_digest(&self, account: &AccountRecord, digest: FastDigest) {
-        // Only for the password that is stored now.
+    /// `second`: of the second password.
+    pub fn cache_digest(&self, account: &AccountRecord, second: bool, digest: FastDigest) {
+        // Only for the passwords that are stored now.
         let current = self.get(&account.user, &account.host);
-        if current.is_some_and(|now| now.authentication_string == account.authentication_string) {
-            self.digests.write().insert((account.user.clone(), account.host.clone()), digest);
+        if current.is_some_and(|now| has_passwords_of(&now, account)) {
+            let mut digests = self.digests.write();
+            digests.entry((account.user.clone(), account.host.clone())).or_default()[usize::from(second)] = Some(digest);
         }
     }
 
@@ -352,7 +370,54 @@ impl Accounts {
         access
     }
 
-    /// The privileges of an account with these roles active.
+    /// Whether a new password is due.
+    pub fn password_is_due(&self, account: &AccountRecord) -> bool {
+        let days = match account.expire {
+            _ if account.expired => return true,
+            Expire::Days(days) => days,
+            Expire::Default => match self.settings().password_days {
+                0 => return false,
+                days => days,
+            },
+            Expire::Never => return false,
+        };
+        now_s().saturating_sub(account.password_changed_s) >= days.saturating_mul(SECONDS_PER_DAY)
+    }
+
+    /// The roles that an account has: those that were granted to it, and the mandatory ones that exist.
+    pub fn roles_of(&self, account: &AccountRecord) -> Vec<(String, String)> {
+        let mut roles: Vec<_> = account.roles.iter().map(|r| (r.user.clone(), r.host.clone())).collect();
+        let is_other = |(user, host): &(String, String)| !account.is(user, host) && self.get(user, host).is_some();
+        for role in self.settings().mandatory_roles.iter().filter(|role| is_other(role)) {
+            if !roles.contains(role) {
+                roles.push(role.clone());
+            }
+        }
+        roles
+    }
+
+    /// Error 3628 of a role that everybody has.
+    fn may_take_away(&self, (user, host): &(String, String)) -> Result<()> {
+        match self.settings().is_mandatory(user, host) && self.get(user, host).is_some() {
+            true => Err(Error::new(&ER_MANDATORY_ROLE, &[&AccountRecord::new(user, host).quoted()])),
+            false => Ok(()),
+        }
+    }
+
+    /// What an account may do when it has just logged in. What it defines runs with its default roles, whatever the settings are.
+    pub fn access_of_login(&self, account: &AccountRecord) -> Access {
+        let settings = self.settings();
+        if settings.activates_all {
+            return self.access(account, &self.roles_of(account));
+        }
+        let mut active = account.default_roles.clone();
+        if settings.activates_mandatory {
+            active.extend(settings.mandatory_roles.iter().cloned());
+        }
+        self.access(account, &active)
+    }
+
+    /// The privileges of an account with these roles active, as far as it has them.
     pub fn access(&self, account: &AccountRecord, active: &[(String, String)]) -> Access {
         let version = self.version();
         // An account that was dropped or renamed may do nothing more.
@@ -362,14 +427,17 @@ impl Accounts {
         let mut access = Access {
             grants: account.grants.clone(),
             roles: Vec::new(),
-            expired: account.password_is_due(),
+            expired: self.password_is_due(&account),
             everything: false,
             version,
             serial: next_serial(),
         };
-        for (user, host) in active {
-            if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
-                access.roles.push((user.clone(), host.clone()));
+        if !active.is_empty() {
+            let has = self.roles_of(&account);
+            for role in active {
+                if has.contains(role) && !access.roles.contains(role) {
+                    access.roles.push(role.clone());
+                }
             }
         }
         for role in self.closure(&access.roles) {
@@ -395,17 +463,33 @@ impl Accounts {
         found
     }
 
-    /// The account's name and the lines of SHOW GRANTS.
-    pub fn show_grants(&self, user: &str, host: &str, using: &[(String, String)]) -> Result<(String, Vec<String>)> {
+    /// The account's name and the lines of SHOW GRANTS, with the privileges of roles `using`; `mandatory`: with the roles that everybody has.
+    pub fn show_grants(
+        &self,
+        (user, host): (&str, &str),
+        using: &[(String, String)],
+        mandatory: bool,
+    ) -> Result<(String, Vec<String>)> {
         let account = self.get(user, host).ok_or_else(|| Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]))?;
-        for (role, role_host) in using {
-            if !account.roles.iter().any(|r| r.user == *role && r.host == *role_host) {
-                return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[role, role_host, &user, &host]));
-            }
+        let has = self.roles_of(&account);
+        if let Some((role, role_host)) = using.iter().find(|role| !has.contains(role)) {
+            return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[role, role_host, &user, &host]));
         }
         let mut grants = account.grants.clone();
+        let mut granted: Vec<RoleGrant> = account.roles.clone();
+        if mandatory {
+            let others = has.iter().filter(|(user, host)| !account.roles.iter().any(|r| r.user == *user && r.host == *host));
+            granted.extend(others.map(|(user, host)| RoleGrant { user: user.clone(), host: host.clone(), admin: false }));
+        }
+        // What roles may pass on, the account may by way of them.
         for role in self.closure(using) {
             grants.add(&role.grants);
+            for by_role in role.roles.iter().filter(|by_role| by_role.admin) {
+                match granted.iter_mut().find(|r| r.user == by_role.user && r.host == by_role.host) {
+                    Some(known) => known.admin |= by_role.admin,
+                    None => granted.push(by_role.clone()),
+                }
+            }
         }
         let to = account.quoted();
         let mut lines = grants.show(&to);
@@ -413,12 +497,8 @@ impl Accounts {
             lines.push(format!("GRANT PROXY ON ``@`` TO {to} WITH GRANT OPTION"));
         }
         for admin in [false, true] {
-            let mut roles: Vec<String> = account
-                .roles
-                .iter()
-                .filter(|r| r.admin == admin)
-                .map(|r| format!("{}@{}", quote(&r.user), quote(&r.host)))
-                .collect();
+            let of_kind = granted.iter().filter(|role| role.admin == admin);
+            let mut roles: Vec<String> = of_kind.map(|role| format!("{}@{}", quote(&role.user), quote(&role.host))).collect();
             roles.sort();
             if !roles.is_empty() {
                 lines.push(format!("GRANT {} TO {to}{}", roles.join(","), if admin { " WITH ADMIN OPTION" } else { "" }));
@@ -460,6 +540,7 @@ fn info(account: &AccountRecord) -> AccountInfo {
         host: account.host.clone(),
         plugin: account.plugin.name().to_string(),
         authentication_string: account.authentication_string.clone(),
+        second_authentication_string: account.second_authentication_string.clone(),
         locked: account.locked,
         require: account.require.columns(),
         expired: account.expired,

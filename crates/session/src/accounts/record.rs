@@ -44,6 +44,7 @@ mod tag {
     pub const CIPHER: u8 = 19;
     pub const ISSUER: u8 = 20;
     pub const SUBJECT: u8 = 21;
+    pub const SECOND_AUTHENTICATION: u8 = 22;
 }
 
 const LOCKED: u64 = 1;
@@ -112,6 +113,9 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
             &optional(account.password_lock_days),
         ],
     );
+    if !account.second_authentication_string.is_empty() {
+        out.field(tag::SECOND_AUTHENTICATION, &[&account.second_authentication_string]);
+    }
     for used in &account.used_passwords {
         out.field(tag::USED_PASSWORD, &[&number(used.set_us), &used.stored]);
     }
@@ -220,6 +224,7 @@ fn read_field(account: &mut AccountRecord, tag: u8, mut parts: Parts<'_>) -> Opt
     match tag {
         tag::PLUGIN => account.plugin = Plugin::from_name(parts.bytes()?)?,
         tag::AUTHENTICATION => account.authentication_string = parts.bytes()?.to_vec(),
+        tag::SECOND_AUTHENTICATION => account.second_authentication_string = parts.bytes()?.to_vec(),
         tag::FLAGS => {
             let flags = parts.number()?;
             account.locked = flags & LOCKED != 0;
@@ -289,6 +294,7 @@ mod tests {
     fn records_read_back() {
         let mut account = AccountRecord::new("u", "10.%");
         account.authentication_string = b"$A$005$\x01\xff".to_vec();
+        account.second_authentication_string = b"$A$005$\x02\xfe".to_vec();
         account.locked = true;
         account.require = Requirement::Specified(Specified { issuer: Some(b"/CN=i".to_vec()), ..Specified::default() });
         account.expire = Expire::Days(9);

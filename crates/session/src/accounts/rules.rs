@@ -44,6 +44,8 @@ pub struct Actor<'a> {
     pub used_password: bool,
     /// The server's, for accounts that have none of their own.
     pub reuse: ReusePolicy,
+    /// `password_require_current`, for accounts that do not say it themselves.
+    pub requires_current: bool,
     pub random: RandomPasswords,
     /// Looked at before each account: a password takes milliseconds.
     pub interrupt: &'a Interrupt,
@@ -125,13 +127,23 @@ impl Actor<'_> {
         if !own_password {
             self.users(p::UPDATE)?;
         }
+        for spec in alter.users.iter().filter(|spec| spec.retain_current || spec.discard_old) {
+            self.second_password(&spec.name)?;
+        }
         self.touch_all(records, alter.users.iter().map(|spec| &spec.name))
+    }
+
+    /// Keeping or discarding the password before.
+    pub fn second_password(&self, name: &UserName) -> Result<()> {
+        let own = self.is_me(name);
+        let may = self.users(p::UPDATE).is_ok() || own && self.dynamic("APPLICATION_PASSWORD_ADMIN");
+        need(may, if own { "CREATE USER or APPLICATION_PASSWORD_ADMIN" } else { "CREATE USER" })
     }
 
     fn is_own_password(&self, spec: &UserSpec) -> bool {
         let password =
             matches!(spec.auth, Some(AuthOption { plugin: None, secret: AuthSecret::Password(_) | AuthSecret::Random }));
-        password && self.is_me(&spec.name)
+        (password || spec.discard_old) && self.is_me(&spec.name)
     }
 
     /// Whether a new password of the own account needs no proof of the old one, whatever the account's policy.

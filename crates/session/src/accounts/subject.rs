@@ -16,8 +16,8 @@ use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
-    ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR,
-    ER_UNKNOWN_ERROR, ER_XAER_RMERR,
+    ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_UNKNOWN_ERROR,
+    ER_XAER_RMERR,
 };
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
@@ -404,7 +404,14 @@ impl Subject<'_> {
             }
             SetItem::SysVar { scope: VarScope::Global | VarScope::Persist, .. }
             | SetItem::Transaction { scope: VarScope::Global, .. } => {
-                self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
+                self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")?;
+                match item {
+                    SetItem::SysVar { name, .. } if name.eq_ignore_ascii_case("mandatory_roles") => {
+                        const BOTH: &str = "SYSTEM_VARIABLES_ADMIN or SUPER privileges, as well as the ROLE_ADMIN";
+                        self.global(0, &["ROLE_ADMIN"], BOTH)
+                    }
+                    _ => Ok(()),
+                }
             }
             SetItem::SysVar { scope: VarScope::Default | VarScope::Session, .. }
             | SetItem::Transaction { .. }
@@ -547,30 +554,6 @@ impl Subject<'_> {
             }
             Show::Replicas { .. } | Show::BinlogEvents { .. } => self.may_read_the_log(),
             _ => Ok(()),
-        }
-    }
-
-    /// The roles that SET ROLE makes active.
-    pub fn roles_of(&self, set: &vaquita_parser::ast::RoleSet) -> Result<Vec<(String, String)>> {
-        use vaquita_parser::ast::RoleSet;
-        let granted = || self.account.roles.iter().map(|r| (r.user.clone(), r.host.clone()));
-        match set {
-            RoleSet::None => Ok(Vec::new()),
-            RoleSet::Default => Ok(self.account.default_roles.clone()),
-            RoleSet::All { except } => {
-                let except: Vec<_> = except.iter().map(|name| resolve(name, self.account)).collect();
-                Ok(granted().filter(|role| !except.contains(role)).collect())
-            }
-            RoleSet::List(list) => {
-                let roles: Vec<_> = list.iter().map(|name| resolve(name, self.account)).collect();
-                let missing = roles.iter().find(|role| !granted().any(|g| g == **role));
-                match missing {
-                    Some((user, host)) => {
-                        Err(Error::new(&ER_ROLE_NOT_GRANTED, &[user, host, &self.account.user, &self.account.host]))
-                    }
-                    None => Ok(roles),
-                }
-            }
         }
     }
 }

@@ -8,9 +8,10 @@ use vaquita_parser::ast::{
 use vaquita_password::{CachingSha2, Plugin, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_CANNOT_USER, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD, ER_INVALID_USER_ATTRIBUTE_JSON,
-    ER_MISSING_CURRENT_PASSWORD, ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
-    ER_ROLE_NOT_GRANTED, ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
+    ER_CANNOT_USER, ER_CURRENT_PASSWORD_CANNOT_BE_RETAINED, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD,
+    ER_INVALID_USER_ATTRIBUTE_JSON, ER_MISSING_CURRENT_PASSWORD, ER_PASSWORD_CANNOT_BE_RETAINED_ON_PLUGIN_CHANGE,
+    ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_ROLE_NOT_GRANTED,
+    ER_SECOND_PASSWORD_CANNOT_BE_EMPTY, ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
 };
 use vaquita_types::json::Json;
 use vaquita_types::{Error, Result};
@@ -47,7 +48,8 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
                 let reuse = by.reuse.of(&account, &create.options);
                 authenticate(&mut account, spec, reuse, by)?;
                 apply(&mut account, &create.options)?;
-                set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
+                let roles = RoleSet::List(create.default_roles.clone());
+                set_default_roles((accounts, records), &mut account, &roles, current, true)?;
                 records.push(Arc::new(account));
             }
             none_failed("CREATE USER", &failed)
@@ -69,19 +71,19 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
             }
             none_failed("CREATE ROLE", &failed)
         }),
-        Ast::AlterUser(alter) => accounts.change(|records| alter_users(records, alter, by, &mut notes)),
+        Ast::AlterUser(alter) => accounts.change(|records| alter_users((accounts, records), alter, by, &mut notes)),
         Ast::DropUser { if_exists, users } => accounts.change(|records| {
             by.users(DELETE)?;
-            drop_all(records, "DROP USER", *if_exists, users, by, &mut notes)
+            drop_all((accounts, records), "DROP USER", *if_exists, users, by, &mut notes)
         }),
         Ast::DropRole { if_exists, roles } => accounts.change(|records| {
             by.drop_role()?;
-            drop_all(records, "DROP ROLE", *if_exists, roles, by, &mut notes)
+            drop_all((accounts, records), "DROP ROLE", *if_exists, roles, by, &mut notes)
         }),
         Ast::RenameUser(pairs) => accounts.change(|records| rename(records, pairs, by)),
         Ast::SetDefaultRole { roles, users } => accounts.change(|records| {
             users.iter().try_for_each(|name| by.default_role(records, name))?;
-            users.iter().try_for_each(|name| change_default_roles(records, name, roles, by))
+            users.iter().try_for_each(|name| change_default_roles((accounts, records), name, roles, by))
         }),
         _ => return None,
     };
@@ -90,13 +92,13 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
 
 impl Accounts {
     pub fn set_password(&self, set: &SetPassword, by: &Actor<'_>) -> Result<()> {
-        if set.retain_current {
-            return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
-        }
         let name = set.user.as_ref().unwrap_or(&UserName::CurrentUser);
         let (user, host) = resolve(name, by.account);
         self.change(|records| {
             by.set_password(records, name)?;
+            if set.retain_current {
+                by.second_password(name)?;
+            }
             let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_PASSWORD_NO_MATCH, &[]))?;
             let mut account = AccountRecord::clone(&found);
             let reuse = by.reuse.of(&account, &UserOptions::default());
@@ -108,17 +110,19 @@ impl Accounts {
                 }
             }
             prove(&found, set.replace.as_deref(), by)?;
+            keep_second(&mut account, &found, set.retain_current)?;
             replace(records, account);
             Ok(())
         })
     }
 
     /// The statement of SHOW CREATE USER.
-    pub fn show_create(&self, user: &str, host: &str) -> Result<String> {
+    /// `as_hex`: the password's hash as a number.
+    pub fn show_create(&self, user: &str, host: &str, as_hex: bool) -> Result<String> {
         let account = self
             .get(user, host)
             .ok_or_else(|| cannot("SHOW CREATE USER", &[name_of(user, host)], " (User account does not exist)"))?;
-        Ok(create_text(&account))
+        Ok(create_text(&account, as_hex))
     }
 }
 
@@ -192,13 +196,18 @@ fn missing(allowed: bool, user: &str, host: &str, failed: &mut Vec<String>, note
     }
 }
 
-fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: &mut Notes) -> Result<()> {
+fn alter_users(
+    (accounts, records): (&Accounts, &mut Records),
+    alter: &AlterUser,
+    by: &Actor<'_>,
+    notes: &mut Notes,
+) -> Result<()> {
     by.alter_user(records, alter)?;
     let mut failed = Vec::new();
     for spec in &alter.users {
         by.interrupt.check()?;
         if let Some(roles) = &alter.default_role {
-            change_default_roles(records, &spec.name, roles, by)?;
+            change_default_roles((accounts, records), &spec.name, roles, by)?;
             continue;
         }
         let (user, host) = resolve(&spec.name, by.account);
@@ -218,11 +227,16 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
     none_failed("ALTER USER", &failed)
 }
 
-fn change_default_roles(records: &mut Records, name: &UserName, roles: &RoleSet, by: &Actor<'_>) -> Result<()> {
+fn change_default_roles(
+    (accounts, records): (&Accounts, &mut Records),
+    name: &UserName,
+    roles: &RoleSet,
+    by: &Actor<'_>,
+) -> Result<()> {
     let (user, host) = resolve(name, by.account);
     let found = find(records, &user, &host);
     let mut account = found.as_ref().map_or_else(|| AccountRecord::new(&user, &host), |found| AccountRecord::clone(found));
-    set_default_roles(records, &mut account, roles, by.account, false)?;
+    set_default_roles((accounts, records), &mut account, roles, by.account, false)?;
     // Without roles nothing is asked of an account, not even that it exists.
     if found.is_some() {
         replace(records, account);
@@ -236,7 +250,7 @@ fn prove(account: &AccountRecord, given: Option<&[u8]>, by: &Actor<'_>) -> Resul
         Some(_) if !account.is(&by.account.user, &by.account.host) => Err(Error::new(&ER_CURRENT_PASSWORD_NOT_REQUIRED, &[])),
         Some(password) if is_password(account.plugin, &account.authentication_string, password) => Ok(()),
         Some(_) => Err(Error::new(&ER_INCORRECT_CURRENT_PASSWORD, &[])),
-        None if account.require_current == Some(true)
+        None if account.require_current.unwrap_or(by.requires_current)
             && account.is(&by.account.user, &by.account.host)
             && !by.is_trusted_with_passwords() =>
         {
@@ -259,14 +273,36 @@ fn store_password(account: &mut AccountRecord, stored: Vec<u8>, reuse: ReusePoli
     reuse.note(account);
 }
 
+/// Which password counts beside the new one: with `retain` the one before, else the second one of before, unless the account has another plugin or no password now.
+fn keep_second(account: &mut AccountRecord, before: &AccountRecord, retain: bool) -> Result<()> {
+    let (user, host) = (&before.user, &before.host);
+    if retain {
+        let refused = match () {
+            () if account.plugin != before.plugin => &ER_PASSWORD_CANNOT_BE_RETAINED_ON_PLUGIN_CHANGE,
+            () if before.authentication_string.is_empty() => &ER_SECOND_PASSWORD_CANNOT_BE_EMPTY,
+            () if account.authentication_string.is_empty() => &ER_CURRENT_PASSWORD_CANNOT_BE_RETAINED,
+            () => {
+                account.second_authentication_string = before.authentication_string.clone();
+                return Ok(());
+            }
+        };
+        return Err(Error::new(refused, &[user, host]));
+    }
+    if account.plugin != before.plugin || account.authentication_string.is_empty() {
+        account.second_authentication_string.clear();
+    }
+    Ok(())
+}
+
 fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy, by: &Actor<'_>) -> Result<()> {
     if spec.more_factors {
         return Err(Error::unsupported("more than one authentication factor"));
     }
-    if spec.retain_current || spec.discard_old {
-        return Err(Error::unsupported("a second password of an account"));
+    if spec.discard_old {
+        account.second_authentication_string.clear();
     }
     let Some(AuthOption { plugin, secret }) = &spec.auth else { return Ok(()) };
+    let before = account.clone();
     if let Some(name) = plugin {
         let plugin = Plugin::from_name(name.as_bytes()).ok_or_else(|| Error::new(&ER_PLUGIN_IS_NOT_LOADED, &[name]))?;
         if plugin != account.plugin {
@@ -297,7 +333,7 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy
             store_password(account, hash.clone(), reuse);
         }
     }
-    Ok(())
+    keep_second(account, &before, spec.retain_current)
 }
 
 fn apply(account: &mut AccountRecord, options: &UserOptions) -> Result<()> {
@@ -364,7 +400,7 @@ fn json_string(text: &str) -> String {
 
 /// `grant`: CREATE USER .. DEFAULT ROLE grants the roles too.
 fn set_default_roles(
-    records: &Records,
+    (accounts, records): (&Accounts, &Records),
     account: &mut AccountRecord,
     roles: &RoleSet,
     current: &AccountRecord,
@@ -375,13 +411,13 @@ fn set_default_roles(
         RoleSet::None | RoleSet::Default => Vec::new(),
         RoleSet::All { except } => {
             let except = named(except);
-            let granted = account.roles.iter().map(|r| (r.user.clone(), r.host.clone()));
-            granted.filter(|role| !except.contains(role)).collect()
+            accounts.roles_of(account).into_iter().filter(|role| !except.contains(role)).collect()
         }
         RoleSet::List(list) => {
             let list = named(list);
-            for (user, host) in &list {
-                if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
+            let has = accounts.roles_of(account);
+            for role @ (user, host) in &list {
+                if has.contains(role) {
                     continue;
                 }
                 if !grant {
@@ -399,7 +435,7 @@ fn set_default_roles(
 }
 
 fn drop_all(
-    records: &mut Records,
+    (accounts, records): (&Accounts, &mut Records),
     operation: &str,
     if_exists: bool,
     names: &[UserName],
@@ -407,6 +443,7 @@ fn drop_all(
     notes: &mut Notes,
 ) -> Result<()> {
     by.touch_all(records, names)?;
+    names.iter().try_for_each(|name| accounts.may_take_away(&resolve(name, by.account)))?;
     let mut failed = Vec::new();
     for name in names {
         by.interrupt.check()?;
@@ -452,9 +489,12 @@ fn rename(records: &mut Records, pairs: &[(UserName, UserName)], by: &Actor<'_>)
 }
 
 /// The text of SHOW CREATE USER.
-fn create_text(account: &AccountRecord) -> String {
+fn create_text(account: &AccountRecord, as_hex: bool) -> String {
     let mut text = format!("CREATE USER {} IDENTIFIED WITH '{}'", account.quoted(), account.plugin.name());
-    if !account.authentication_string.is_empty() {
+    if as_hex && !account.authentication_string.is_empty() {
+        text.push_str(" AS 0x");
+        account.authentication_string.iter().for_each(|byte| text.push_str(&format!("{byte:02X}")));
+    } else if !account.authentication_string.is_empty() {
         let secret = String::from_utf8_lossy(&account.authentication_string).replace('\\', "\\\\").replace('\'', "\\'");
         text.push_str(&format!(" AS '{secret}'"));
     }

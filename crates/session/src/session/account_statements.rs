@@ -139,7 +139,8 @@ impl Session {
     pub(super) fn show_create_user(&self, show: &Show) -> Option<Result<(String, String)>> {
         let Show::CreateUser(name) = show else { return None };
         let (user, host) = resolve(name, self.access.account());
-        let text = self.server.accounts().show_create(&user, &host);
+        let as_hex = self.env.settings.of(Var::PrintIdentifiedWithAsHex) != Value::Int(0);
+        let text = self.server.accounts().show_create(&user, &host, as_hex);
         Some(text.map(|text| (format!("CREATE USER for {user}@{host}"), text)))
     }
 }

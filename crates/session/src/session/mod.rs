@@ -20,6 +20,7 @@ mod explain;
 mod file;
 mod handler;
 mod hinted;
+mod init_connect;
 mod lock_tables;
 mod log_statements;
 mod logging;

@@ -24,13 +24,14 @@ use vaquita_plan::text::is_string;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
+use vaquita_types::errno::{ER_TOO_BIG_SELECT, ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
+use crate::variables::{Def, registry};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -90,6 +91,10 @@ impl Session {
         let plan = plan?;
         if self.env.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
+        }
+        let settings = &self.env.settings.plan;
+        if !settings.big_selects && explain::examines_more(&plan, settings.join_rows_max) {
+            return Err(Error::new(&ER_TOO_BIG_SELECT, &[]));
         }
         Ok((plan, uses))
     }
@@ -359,6 +364,7 @@ pub(super) fn bind_in<R>(
     let sys_var_type = |name: &str| variables.note(Variable::System(name.into()), env).map_or_else(|| env.sys_var_type(name), Ok);
     context.user_var_type = Some(&user_var_type);
     context.sys_var_type = Some(&sys_var_type);
+    context.sys_var_warning = Some(&|name: &str| registry().find(name).and_then(Def::deprecation));
     context.fold = true;
     let check_interrupt = || interrupt.check();
     context.check_interrupt = Some(&check_interrupt);

@@ -174,6 +174,10 @@ impl ServerInfo for ServerView<'_> {
         self.server.accounts().infos()
     }
 
+    fn mandatory_roles(&self) -> Vec<(String, String)> {
+        self.server.accounts().settings().mandatory_roles.clone()
+    }
+
     /// Its definer, and who may read everything, sees its body; who may do anything with it sees that it is there.
     fn sees_routine(&self, routine: &StoredObject) -> Option<bool> {
         let (account, rights) = (self.access.account(), self.access.rights());
@@ -197,7 +201,13 @@ impl ServerInfo for ServerView<'_> {
         let resolve = |name: &UserName| resolve(name, self.access.account());
         let (user, host) = resolve(account.unwrap_or(&UserName::CurrentUser));
         let using: Vec<_> = using.iter().map(resolve).collect();
-        self.server.accounts().show_grants(&user, &host, &using)
+        // Without a name it is what the session may do now.
+        let (using, mandatory) = match account {
+            None => (self.access.rights().roles.clone(), true),
+            Some(UserName::CurrentUser) if using.is_empty() => (self.access.rights().roles.clone(), false),
+            Some(_) => (using, false),
+        };
+        self.server.accounts().show_grants((&user, &host), &using, mandatory)
     }
 
     fn sees(&self, database: &str, table: Option<&str>) -> bool {

@@ -15,15 +15,17 @@ use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON,
     ER_CANT_SET_GTID_NEXT_TO_AUTOMATIC_TAGGED_WHEN_GTID_MODE_IS_OFF, ER_CANT_SET_GTID_NEXT_TO_GTID_WHEN_GTID_MODE_IS_OFF,
-    ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_GTID_NEXT_TAG_GTID_MODE_OFF, ER_INCORRECT_GLOBAL_LOCAL_VAR,
-    ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN, ER_LOCAL_VARIABLE, ER_MALFORMED_GTID_SPECIFICATION, ER_NO_DEFAULT,
-    ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
-    ER_VARIABLE_IS_READONLY, ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION, ER_WRONG_VALUE_FOR_VAR,
+    ER_COLLATION_CHARSET_MISMATCH, ER_DA_AUTH_ID_WITH_SYSTEM_USER_PRIV_IN_MANDATORY_ROLES, ER_GLOBAL_VARIABLE,
+    ER_GTID_NEXT_TAG_GTID_MODE_OFF, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN,
+    ER_LOCAL_VARIABLE, ER_MALFORMED_GTID_SPECIFICATION, ER_NO_DEFAULT, ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET,
+    ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION,
+    ER_WRONG_VALUE_FOR_VAR, WARN_OPTION_BELOW_LIMIT,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::execute::Done;
+use crate::accounts::{AccountSettings, parse_roles};
 use crate::binary_log_commits::GtidNext;
 use crate::clients::Client;
 use crate::log_lines;
@@ -34,7 +36,9 @@ use crate::state::environment::Environment;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
-use crate::variables::{Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, events_are_disabled, purged_gtids, registry};
+use crate::variables::{
+    Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, deprecated_update, events_are_disabled, purged_gtids, registry,
+};
 use vaquita_storage::now_us;
 
 /// What the audit log tells of itself begins so.
@@ -251,29 +255,34 @@ impl SetRules<'_> {
         let global = is_global(scope);
         let default = given.is_none();
         let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.settings.get(def) };
+        if let Some(warning) = def.deprecation() {
+            self.env.push_warning(Level::Warning, warning);
+        }
+        if default && matches!(def.var, Some(Var::CharacterSetDatabase | Var::CollationDatabase)) {
+            self.env.push_warning(Level::Warning, deprecated_update(def));
+        }
         let value = match given {
             None if def.name == GTID_PURGED => return Err(Error::new(&ER_NO_DEFAULT, &[&def.name])),
             None if global => def.default.clone(),
             None if def.scope == Scope::Session => def.default.clone(),
-            None => self.server.globals.get(def),
+            None => self.settings.of_database(def).unwrap_or_else(|| self.server.globals.get(def)),
             Some(given) => {
                 let checked = check(def, &given, &now, self.settings.plan.sql_mode)?;
                 if def.effect == Effect::Refused && checked.value != def.default {
                     return Err(Error::unsupported(format_args!("{} = {}", def.name, def.show(&checked.value))));
                 }
-                if let Some(warning) = checked.warning {
-                    self.env.push_warning(Level::Warning, warning);
-                }
+                checked.warnings.into_iter().for_each(|warning| self.env.push_warning(Level::Warning, warning));
                 check_name(def, &checked.value, &self.server.globals)?;
                 if def.var == Some(Var::SessionTrackSystemVariables) {
                     self.warn_of_unknown_variables(&checked.value);
                 }
+                self.warn_of_small_packets(def, &checked.value);
+                if def.var == Some(Var::MandatoryRoles) {
+                    self.check_mandatory_roles(&def.show(&checked.value))?;
+                }
                 checked.value
             }
         };
-        if let Some(warning) = def.old_name_warning() {
-            self.env.push_warning(Level::Warning, warning);
-        }
         if global && def.var == Some(Var::EventScheduler) && events_are_disabled(&now) {
             return Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--event-scheduler=DISABLED or --skip-grant-tables"]));
         }
@@ -343,6 +352,31 @@ impl SetRules<'_> {
         }
     }
 
+    /// A packet should not be smaller than the buffer that it is read into.
+    fn warn_of_small_packets(&self, def: &Def, value: &Value) {
+        const NAMES: [&str; 2] = ["max_allowed_packet", "net_buffer_length"];
+        let Some(at) = NAMES.iter().position(|name| *name == def.name) else { return };
+        let other = registry().find(NAMES[1 - at]).map(|other| self.server.globals.get(other));
+        let (Value::UInt(given), Some(Value::UInt(other))) = (value, other) else { return };
+        let (packet, buffer) = if at == 0 { (*given, other) } else { (other, *given) };
+        if packet < buffer {
+            self.env.push_warning(Level::Warning, Error::new(&WARN_OPTION_BELOW_LIMIT, &[&NAMES[0], &NAMES[1]]));
+        }
+    }
+
+    /// No role that everybody has may have SYSTEM_USER.
+    fn check_mandatory_roles(&self, list: &str) -> Result<()> {
+        const SYSTEM_USER: &str = "SYSTEM_USER";
+        let accounts = self.server.accounts();
+        for (user, host) in parse_roles(list).unwrap_or_default() {
+            let role = accounts.get(&user, &host);
+            if role.is_some_and(|role| accounts.access(&role, &accounts.roles_of(&role)).is_system_user()) {
+                return Err(Error::new(&ER_DA_AUTH_ID_WITH_SYSTEM_USER_PRIV_IN_MANDATORY_ROLES, &[&user, &host, &SYSTEM_USER]));
+            }
+        }
+        Ok(())
+    }
+
     fn next_transaction(&self, isolation: Option<Isolation>, read_only: Option<bool>) -> Result<Assignment> {
         if self.in_transaction {
             return Err(Error::new(&ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
@@ -403,6 +437,12 @@ impl Globally {
             server.globals.note_setter(def, by);
             if def.var == Some(Var::EventScheduler) {
                 server.events.changed();
+            }
+            if def.var == Some(Var::OfflineMode) && server.globals.is_on(Var::OfflineMode) {
+                server.clients().kill_all_but_administrators();
+            }
+            if def.var.is_some_and(AccountSettings::depend_on) {
+                server.accounts().follow(AccountSettings::of(&server.globals));
             }
             if is_applied(def) {
                 let mut applied = Ok(());

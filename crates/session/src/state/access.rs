@@ -13,7 +13,8 @@ use vaquita_parser::ast::{RoleSet, UserName};
 use vaquita_plan::uses::{UseList, ViewRights, Whose};
 use vaquita_storage::{MetaChanges, SessionCatalog};
 use vaquita_types::errno::{
-    ER_ACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_INVALID,
+    ER_ACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_ROLE_NOT_GRANTED, ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ER_VIEW_INVALID,
 };
 use vaquita_types::schema::{Definer, ObjectKind, StoredObject};
 use vaquita_types::{Error, Result};
@@ -69,7 +70,7 @@ impl SessionAccess {
 
     /// As after a login.
     pub fn reset(&mut self) {
-        self.set_rights(self.server.accounts().access(&self.account, &self.account.default_roles));
+        self.set_rights(self.server.accounts().access_of_login(&self.account));
     }
 
     pub fn account(&self) -> &AccountRecord {
@@ -126,6 +127,7 @@ impl SessionAccess {
     fn set_rights(&mut self, rights: Access) {
         self.client.set_system_user(rights.is_system_user());
         self.rights = rights;
+        self.client.set_administers(self.administers());
         self.tell_roles();
     }
 
@@ -196,12 +198,17 @@ impl SessionAccess {
         self.rights.is_unlimited() || self.rights.grants.global & privilege::SUPER != 0
     }
 
+    /// The host that errors name: the client's, and in what runs as its definer that account's.
+    fn shown_host(&self) -> &str {
+        if self.is_definers { &self.account.host } else { &self.client.host }
+    }
+
     /// Who asks whether a statement may run. `catalog` has the temporary tables, which are the session's own.
     pub fn subject<'a>(&'a self, database: Option<&'a str>, catalog: Option<&'a SessionCatalog>) -> Subject<'a> {
         Subject {
             account: &self.account,
             access: &self.rights,
-            client_host: &self.client.host,
+            client_host: self.shown_host(),
             database,
             used_password: self.client.used_password(),
             catalog,
@@ -213,9 +220,10 @@ impl SessionAccess {
         Actor {
             account: &self.account,
             access: &self.rights,
-            client_host: &self.client.host,
+            client_host: self.shown_host(),
             database,
             used_password: self.client.used_password(),
+            requires_current: self.server.globals.is_on(Var::PasswordRequireCurrent),
             random: RandomPasswords::new(password_chars),
             interrupt: &self.client.interrupt,
             reuse: ReusePolicy {
@@ -392,8 +400,26 @@ impl SessionAccess {
     }
 
     pub fn set_role(&mut self, set: &RoleSet) -> Result<()> {
-        let roles = self.subject(None, None).roles_of(set)?;
-        self.set_rights(self.server.accounts().access(&self.account, &roles));
+        let accounts = self.server.accounts();
+        let roles = match set {
+            RoleSet::None => Vec::new(),
+            RoleSet::Default => self.account.default_roles.clone(),
+            RoleSet::All { except } => {
+                let except: Vec<_> = except.iter().map(|name| resolve(name, &self.account)).collect();
+                let mut roles = accounts.roles_of(&self.account);
+                roles.retain(|role| !except.contains(role));
+                roles
+            }
+            RoleSet::List(list) => {
+                let has = accounts.roles_of(&self.account);
+                let roles: Vec<_> = list.iter().map(|name| resolve(name, &self.account)).collect();
+                if let Some((user, host)) = roles.iter().find(|role| !has.contains(role)) {
+                    return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[user, host, &self.account.user, &self.account.host]));
+                }
+                roles
+            }
+        };
+        self.set_rights(accounts.access(&self.account, &roles));
         Ok(())
     }
 }

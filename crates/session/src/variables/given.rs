@@ -19,20 +19,21 @@ use vaquita_types::{Error, Result, Value, sql_mode};
 
 use super::settings::is_on;
 use super::{Def, Kind, Var};
+use crate::accounts::parse_roles;
 
 /// Its value is what has been executed, not what was set.
 pub const GTID_PURGED: &str = "gtid_purged";
 
-/// A value of the variable, and the warning that it differs from what was given.
+/// A value of the variable, and what to tell whoever gave it.
 #[derive(Debug)]
 pub struct Checked {
     pub value: Value,
-    pub warning: Option<Error>,
+    pub warnings: Vec<Error>,
 }
 
 impl From<Value> for Checked {
     fn from(value: Value) -> Checked {
-        Checked { value, warning: None }
+        Checked { value, warnings: Vec::new() }
     }
 }
 
@@ -45,9 +46,6 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (_, Some(var)) if is_charset(var) => check_charset(def, var, given),
         (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => {
             let collation = collation_of(given, def)?;
-            if def.var == Some(Var::CollationDatabase) {
-                return Ok(Checked { value: collation.name.into(), warning: Some(deprecated_update(def)) });
-            }
             let charset = collation.charset.name;
             let warning = match charset {
                 "utf8mb3" => Some(Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&collation.name])),
@@ -56,14 +54,15 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
                 }
                 _ => None,
             };
-            Ok(Checked { value: collation.name.into(), warning })
+            let updates = (def.var == Some(Var::CollationDatabase)).then(|| deprecated_update(def));
+            Ok(Checked { value: collation.name.into(), warnings: warning.into_iter().chain(updates).collect() })
         }
         (_, Some(Var::DefaultCollationForUtf8mb4)) => {
             let collation = collation_of(given, def)?;
             if !matches!(collation.name, "utf8mb4_0900_ai_ci" | "utf8mb4_general_ci") {
                 return Err(Error::new(&ER_INVALID_DEFAULT_UTF8MB4_COLLATION, &[&collation.name]));
             }
-            Ok(Checked { value: collation.name.into(), warning: Some(deprecated_update(def)) })
+            Ok(Checked { value: collation.name.into(), warnings: vec![deprecated_update(def)] })
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (_, Some(Var::LcTimeNames)) => check_locale(def, given),
@@ -79,11 +78,7 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (Kind::Bool, Some(Var::EnableCascadeTriggers)) => {
             check_going(def, given, "Triggers on child table will not fire during foreign key cascade.")
         }
-        (Kind::Bool, Some(Var::Profiling)) => check_bool(def, given).map(|checked| deprecated(def, checked)),
         (Kind::Bool, _) => check_bool(def, given),
-        (Kind::Int { min, max, block }, Some(Var::ProfilingHistorySize)) => {
-            check_int(def, given, (*min, *max, *block), mode).map(|checked| deprecated(def, checked))
-        }
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
         (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
         (Kind::Enum(members), _) => {
@@ -98,7 +93,15 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (Kind::SqlMode, _) => check_sql_mode(def, given),
         (Kind::Text, _) => match given {
             Value::Bytes(set) if def.name == GTID_PURGED && purged_gtids(set).is_none() => Err(wrong_value(def, given)),
+            Value::Bytes(list)
+                if def.var == Some(Var::MandatoryRoles) && parse_roles(&String::from_utf8_lossy(list)).is_none() =>
+            {
+                Err(wrong_value(def, given))
+            }
             Value::Bytes(_) => Ok(given.clone().into()),
+            Value::Null if matches!(def.name, "mandatory_roles" | "init_connect" | "init_replica" | "init_slave") => {
+                Ok(Value::from("").into())
+            }
             Value::Null if def.default.is_null() || def.var == Some(Var::SessionTrackSystemVariables) => Ok(Value::Null.into()),
             Value::Null => Err(wrong_value(def, given)),
             _ => Err(wrong_type(def)),
@@ -113,12 +116,6 @@ pub fn purged_gtids(given: &[u8]) -> Option<(GtidSet, bool)> {
     GtidSet::parse(set).ok().map(|set| (set, is_added))
 }
 
-/// The warning of a variable that MySQL will not have for ever, unless the value has one.
-fn deprecated(def: &Def, Checked { value, warning }: Checked) -> Checked {
-    let text = format!("'@@{}' is deprecated and will be removed in a future release.", def.name);
-    Checked { value, warning: warning.or_else(|| Some(Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, text))) }
-}
-
 /// What MySQL will not have for ever, with a note for those who turn it off.
 fn check_going(def: &Def, given: &Value, note: &str) -> Result<Checked> {
     let Checked { value, .. } = check_bool(def, given)?;
@@ -126,7 +123,7 @@ fn check_going(def: &Def, given: &Value, note: &str) -> Result<Checked> {
         true => Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&def.name]),
         false => Error::new(&ER_WARN_DEPRECATED_WITH_NOTE, &[&def.name, &note]),
     };
-    Ok(Checked { value, warning: Some(warning) })
+    Ok(Checked { value, warnings: vec![warning] })
 }
 
 /// `gtid_mode` goes from each value to its neighbours only, as all servers of a topology must follow. Without a binary log it has no
@@ -199,13 +196,9 @@ fn member(def: &Def, members: &[&str], given: &Value) -> Result<usize> {
     found.ok_or_else(|| wrong_value(def, given))
 }
 
+/// TRUE and FALSE without quotes are numbers; the texts are no values.
 fn check_bool(def: &Def, given: &Value) -> Result<Checked> {
-    let at = member(def, &["OFF", "ON"], given).or_else(|error| match text(given) {
-        Some(word) if word.eq_ignore_ascii_case("TRUE") => Ok(1),
-        Some(word) if word.eq_ignore_ascii_case("FALSE") => Ok(0),
-        _ => Err(error),
-    })?;
-    Ok(Value::bool(at == 1).into())
+    Ok(Value::bool(member(def, &["OFF", "ON"], given)? == 1).into())
 }
 
 fn check_enum(def: &Def, members: &[&'static str], given: &Value) -> Result<Checked> {
@@ -226,7 +219,7 @@ fn check_int(def: &Def, given: &Value, (min, max, block): (i64, u64, u64), mode:
         false => Value::UInt(u64::try_from(fitted).unwrap_or(0)),
     };
     let warning = out_of_range(def, given, fitted != number, mode)?;
-    Ok(Checked { value, warning })
+    Ok(Checked { value, warnings: warning.into_iter().collect() })
 }
 
 fn check_number(def: &Def, given: &Value, (min, max): (f64, f64), mode: u64) -> Result<Checked> {
@@ -244,7 +237,7 @@ fn check_number(def: &Def, given: &Value, (min, max): (f64, f64), mode: u64) -> 
     let max = if max == 0.0 { f64::MAX } else { max };
     let clamped = number.clamp(min, max);
     let warning = out_of_range(def, given, clamped != number, mode)?;
-    Ok(Checked { value: Value::Float(clamped), warning })
+    Ok(Checked { value: Value::Float(clamped), warnings: warning.into_iter().collect() })
 }
 
 fn out_of_range(def: &Def, given: &Value, is: bool, mode: u64) -> Result<Option<Error>> {
@@ -335,7 +328,7 @@ fn check_sql_mode(def: &Def, given: &Value) -> Result<Checked> {
     if warning.is_none() && !together {
         warning = Some(Error::new(&ER_SQL_MODE_MERGED, &[]));
     }
-    Ok(Checked { value: sql_mode_text(bits).into(), warning })
+    Ok(Checked { value: sql_mode_text(bits).into(), warnings: warning.into_iter().collect() })
 }
 
 /// ANSI and TRADITIONAL stand for other modes too.
@@ -395,16 +388,14 @@ fn check_charset(def: &Def, var: Var, given: &Value) -> Result<Checked> {
     if var == Var::CharacterSetClient && !charset.may_be_client() {
         return Err(wrong_value(def, &charset.name.into()));
     }
-    let warning = if var == Var::CharacterSetDatabase {
-        Some(deprecated_update(def))
-    } else {
-        Charset::is_deprecated(charset.name).then(|| Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&charset.name, &"utf8mb4"]))
-    };
-    Ok(Checked { value: charset.name.into(), warning })
+    let is_old = Charset::is_deprecated(charset.name);
+    let old = is_old.then(|| Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&charset.name, &"utf8mb4"]));
+    let updates = (var == Var::CharacterSetDatabase).then(|| deprecated_update(def));
+    Ok(Checked { value: charset.name.into(), warnings: old.into_iter().chain(updates).collect() })
 }
 
 /// Variables that clients will no longer change one day.
-fn deprecated_update(def: &Def) -> Error {
+pub fn deprecated_update(def: &Def) -> Error {
     let text = format!("Updating '{}' is deprecated. It will be made read-only in a future release.", def.name);
     Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text)
 }

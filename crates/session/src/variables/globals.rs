@@ -15,7 +15,7 @@ use vaquita_storage::{Catalog, Engine, FlushMode};
 use vaquita_types::{Result, Value};
 
 use super::live::LIVE;
-use super::settings::of_charset;
+use super::settings::with_it;
 use super::{Change, Def, Fixed, Var, check, events_are_disabled, registry};
 
 pub struct Globals {
@@ -167,7 +167,8 @@ impl Globals {
                 values[registry().of(*other).id] = value.clone();
                 self.note_number(*other, &value);
             }
-            if let Some((other, value)) = of_charset(var, &value) {
+            if let Some((other, value)) = with_it(var, &value) {
+                self.note_number(other, &value);
                 values[registry().of(other).id] = value;
             }
         }

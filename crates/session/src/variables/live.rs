@@ -51,6 +51,8 @@ macro_rules! live {
 }
 
 live! {
+    ActivateAllRolesOnLogin "activate_all_roles_on_login" AsValue, "ON makes all roles of an account active when it logs in, OFF its default roles.";
+    ActivateMandatoryRoles "activate_mandatory_roles" AsValue, "ON makes mandatory_roles active when an account logs in, beside its default roles.";
     AdminAddress "admin_address" AsValue, "Address on which accounts with SERVICE_CONNECTION_ADMIN connect however many connections there are; there is none by default.";
     AdminPort "admin_port" AsValue, "TCP port of admin_address.";
     AutoIncrementIncrement "auto_increment_increment" ForSession(|s, v| s.auto_increment.0 = number(v).max(1)), "The step between automatic values of AUTO_INCREMENT columns.";
@@ -77,7 +79,9 @@ live! {
     CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";
     Datadir "datadir" AsValue, "Where the data lives; created if it does not exist.";
     DefaultCollationForUtf8mb4 "default_collation_for_utf8mb4" ForPlans(|s, v| s.utf8mb4_collation = Collation::by_name(word(v)).map_or(s.utf8mb4_collation, |c| c.id)), "The collation of utf8mb4 where none is named: utf8mb4_0900_ai_ci, or utf8mb4_general_ci as in MySQL 5.7 and MariaDB.";
+    DefaultPasswordLifetime "default_password_lifetime" AsValue, "Days after which the password of an account expires that says nothing about it; 0: never.";
     DefaultStorageEngine "default_storage_engine" ForRuns(|s, v| s.engine = word(v).to_string().into()), "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
+    DefaultTableEncryption "default_table_encryption" ForRuns(|s, v| s.encrypts_databases = is_on(v)), "ON refuses new databases that do not say ENCRYPTION = 'N' (error 1235): none can be encrypted here.";
     DefaultTmpStorageEngine "default_tmp_storage_engine" ForRuns(|s, v| s.temporary_engine = word(v).to_string().into()), "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
     DivPrecisionIncrement "div_precision_increment" ForPlans(|s, v| s.division_decimals = u8::try_from(number(v)).unwrap_or(u8::MAX)), "Decimals that / and AVG() have more than what they divide.";
@@ -93,6 +97,7 @@ live! {
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory (of little memory a quarter); who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" AsValue, "The same as last_insert_id.";
+    InitConnect "init_connect" AsValue, "Statements that are run for each client after its login, unless the account has CONNECTION_ADMIN.";
     InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" AsValue, "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";
     InnodbLockWaitTimeout "innodb_lock_wait_timeout" ForSession(|s, v| s.lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a row lock before error 1205.";
     InnodbParallelReadThreads "innodb_parallel_read_threads" ForRuns(|s, v| s.read_threads_max = size(v)), "Threads that read for one statement, as far as there are cores.";
@@ -113,10 +118,12 @@ live! {
     LogSlowSlaveStatements "log_slow_slave_statements" AsValue, "The same as log_slow_replica_statements, under its old name.";
     LogThrottleQueriesNotUsingIndexes "log_throttle_queries_not_using_indexes" AsValue, "Entries a minute that log_queries_not_using_indexes may make; 0 is without limit.";
     LogTimestamps "log_timestamps" AsValue, "The zone of times in the general log and the slow log: UTC, or SYSTEM for the machine's.";
+    MaxJoinSize "max_join_size" ForPlans(|s, v| s.join_rows_max = number(v)), "With sql_big_selects OFF: rows that a query block may look at by the optimizer's estimate; more is error 1104. Setting it sets sql_big_selects.";
     MaxSpRecursionDepth "max_sp_recursion_depth" AsValue, "How often a procedure may be inside itself before error 1456.";
     LocalInfile "local_infile" AsValue, "ON allows LOAD DATA LOCAL.";
     LockWaitTimeout "lock_wait_timeout" ForSession(|s, v| s.metadata_lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a metadata lock before error 1205.";
     LongQueryTime "long_query_time" ForSession(|s, v| s.slow_us = microseconds(v)), "Seconds after which a statement counts as slow, and is written to the slow log.";
+    MandatoryRoles "mandatory_roles" AsValue, "Roles that every account has: names, or name@host, divided by commas.";
     MaxAllowedPacket "max_allowed_packet" ForRuns(|s, v| s.packet_bytes_max = size(v)), "Bytes of the largest packet or string; a larger packet ends the connection. Taken at login.";
     MaxConnections "max_connections" AsValue, "Connections that are served at once; one more is refused with error 1040.";
     MaxErrorCount "max_error_count" ForSession(|s, v| s.warnings_max = size(v)), "Warnings that are kept for SHOW WARNINGS.";
@@ -126,8 +133,10 @@ live! {
     MinExaminedRowLimit "min_examined_row_limit" ForSession(|s, v| s.slow_rows_min = number(v)), "Rows that a statement must look at to count as slow.";
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
     NetWriteTimeout "net_write_timeout" ForSession(|s, v| s.write_wait = Duration::from_secs(number(v))), "Seconds for which a client may not read what the server sends before it is disconnected.";
+    OfflineMode "offline_mode" AsValue, "ON ends the connections of accounts without CONNECTION_ADMIN, and lets none in.";
     OptimizerSwitch "optimizer_switch" ForPlans(|s, v| s.switches = Switches::of(word(v))), "Choices of the optimizer: semijoin, firstmatch, loosescan, materialization and duplicateweedout, derived_merge, derived_condition_pushdown, hash_join and block_nested_loop (which are one), prefer_ordering_index and use_invisible_indexes act. The other flags are kept; what they choose does not exist here.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
+    PasswordRequireCurrent "password_require_current" AsValue, "ON wants the old password (REPLACE) of whoever changes the own one, unless the account says it itself.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
     PerformanceSchema "performance_schema" AsValue, "OFF counts no statement events.";
     PerformanceSchemaDigestsSize "performance_schema_digests_size" AsValue, "Statements that performance_schema tells apart by their digests; the others share a line.";
@@ -135,6 +144,7 @@ live! {
     PerformanceSchemaMaxDigestSampleAge "performance_schema_max_digest_sample_age" AsValue, "Seconds after which a digest's sample gives way to the next statement, if no slower one comes before.";
     PerformanceSchemaMaxSqlTextLength "performance_schema_max_sql_text_length" AsValue, "Bytes of a statement's text that performance_schema keeps.";
     Port "port" AsValue, "TCP port.";
+    PrintIdentifiedWithAsHex "print_identified_with_as_hex" AsValue, "ON shows the hashes of passwords in SHOW CREATE USER as hexadecimal numbers.";
     Profiling "profiling" ForSession(|s, v| s.profiling = is_on(v)), "ON keeps how long the session's last statements took, for SHOW PROFILES.";
     ProfilingHistorySize "profiling_history_size" ForSession(|s, v| s.profiles_max = size(v)), "Statements that profiling keeps.";
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
@@ -153,6 +163,7 @@ live! {
     SlowQueryLog "slow_query_log" AsValue, "ON writes down statements that take longer than long_query_time.";
     SlowQueryLogFile "slow_query_log_file" AsValue, "The file of the slow log; in datadir, if it has no directory.";
     Socket "socket" AsValue, "Unix socket; vaquita.sock in datadir by default.";
+    SqlBigSelects "sql_big_selects" ForPlans(|s, v| s.big_selects = is_on(v)), "OFF lets max_join_size count.";
     SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
     SqlLogBin "sql_log_bin" ForSession(|s, v| s.log.on = is_on(v)), "OFF keeps the session's changes out of the binary log.";
     SqlLogOff "sql_log_off" ForSession(|s, v| s.general_log_off = is_on(v)), "ON keeps the session's statements out of the general log.";

@@ -24,7 +24,7 @@ pub mod settings;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use given::{GTID_PURGED, check, purged_gtids};
+pub use given::{GTID_PURGED, check, deprecated_update, purged_gtids};
 pub use globals::{Globals, SetBy, forget_server_uuid, server_uuid};
 pub use in_functions::Stays;
 pub use info::infos;

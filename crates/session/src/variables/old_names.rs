@@ -1,4 +1,5 @@
-//! Variables of replication have an old name (`slave_…`, `…_master_…`) and a new one, which take each other's values. Setting the old one warns.
+//! Variables of replication have an old name (`slave_…`, `…_master_…`) and a new one, which take each other's values. Whoever reads or sets the old one, or a variable that MySQL
+//! will not have for ever, is warned.
 
 use vaquita_types::Error;
 use vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX;
@@ -8,6 +9,29 @@ use super::{Def, registry};
 /// Old words and new.
 const WORDS: [(&str, &str); 2] = [("slave", "replica"), ("master", "source")];
 
+/// Variables that nothing takes the place of, as MySQL 9.7 warns of them.
+const GOING: [&str; 19] = [
+    "binlog_format",
+    "binlog_max_flush_queue_time",
+    "delayed_insert_limit",
+    "delayed_insert_timeout",
+    "delayed_queue_size",
+    "have_profiling",
+    "have_query_cache",
+    "log_bin_trust_function_creators",
+    "log_statements_unsafe_for_binlog",
+    "max_delayed_threads",
+    "max_insert_delayed_threads",
+    "max_length_for_sort_data",
+    "profiling",
+    "profiling_history_size",
+    "query_prealloc_size",
+    "ssl_fips_mode",
+    "sync_relay_log_info",
+    "terminology_use_previous",
+    "transaction_prealloc_size",
+];
+
 impl Def {
     /// The variable that is this one under its other name.
     pub fn other_name(&self) -> Option<&'static Def> {
@@ -16,10 +40,18 @@ impl Def {
         WORDS.iter().find_map(|(old, new)| renamed(old, new).or_else(|| renamed(new, old)))
     }
 
-    /// The warning for who sets a variable by its old name.
-    pub fn old_name_warning(&self) -> Option<Error> {
-        let is_old = WORDS.iter().any(|(old, _)| self.name.contains(old));
-        let new = self.other_name().filter(|_| is_old)?;
+    /// Whether the variable has a newer name.
+    pub fn is_old_name(&self) -> bool {
+        WORDS.iter().any(|(old, _)| self.name.contains(old)) && self.other_name().is_some()
+    }
+
+    /// The warning for who reads or sets a variable that MySQL will not have for ever, or that has a new name.
+    pub fn deprecation(&self) -> Option<Error> {
+        if GOING.contains(&self.name) {
+            let text = format!("'@@{}' is deprecated and will be removed in a future release.", self.name);
+            return Some(Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, text));
+        }
+        let new = self.other_name().filter(|_| self.is_old_name())?;
         // MySQL ends this one with a point.
         let text = Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&format!("@@{}", self.name), &new.name]);
         Some(Error::with_message(&ER_WARN_DEPRECATED_SYNTAX, format!("{}.", text.message())))
@@ -37,8 +69,12 @@ mod tests {
         assert_eq!(other("sql_replica_skip_counter"), Some("sql_slave_skip_counter"));
         assert_eq!(other("source_verify_checksum"), Some("master_verify_checksum"));
         assert_eq!((other("autocommit"), other("replica_allow_higher_version_source")), (None, None));
-        let warning = registry().find("sync_master_info").and_then(Def::old_name_warning);
+        let warning = registry().find("sync_master_info").and_then(Def::deprecation);
         assert!(warning.is_some_and(|warning| warning.message().contains("'@@sync_master_info'")));
-        assert!(registry().find("replica_net_timeout").is_some_and(|def| def.old_name_warning().is_none()));
+        for name in GOING {
+            let warning = registry().find(name).and_then(Def::deprecation);
+            assert!(warning.is_some_and(|warning| warning.message().contains(name)), "{name}");
+        }
+        assert!(registry().find("replica_net_timeout").is_some_and(|def| def.deprecation().is_none()));
     }
 }

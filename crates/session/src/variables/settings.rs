@@ -33,6 +33,8 @@ pub struct Settings {
     pub isolation: Isolation,
     pub read_only: bool,
     pub snapshot_isolation: bool,
+    /// The current database's, whatever `collation_database` was set to.
+    database_collation: CollationId,
     /// A collation of `character_set_results`; 0 if results are sent as stored.
     pub results_collation: u16,
     pub lock_wait: Duration,
@@ -183,6 +185,7 @@ impl Settings {
             isolation: Isolation::RepeatableRead,
             read_only: false,
             snapshot_isolation: true,
+            database_collation: CollationId::default(),
             results_collation: 0,
             lock_wait: Duration::ZERO,
             metadata_lock_wait: Duration::ZERO,
@@ -207,8 +210,11 @@ impl Settings {
             settings.note(row.var, &value);
         }
         let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.may_be_client());
-        let collation = handshake.unwrap_or_else(|| collation(CollationId::default()));
-        settings.set_names(collation);
+        // Who names the server's own collation gets what the server has for its clients.
+        let own = text(&settings.of(Var::CharacterSetClient)).and_then(Charset::by_name).map(|own| own.default_collation);
+        if let Some(collation) = handshake.filter(|named| Some(named.id) != own) {
+            settings.set_names(collation);
+        }
         settings
     }
 
@@ -233,8 +239,14 @@ impl Settings {
             return;
         };
         match var {
-            Var::CharacterSetConnection | Var::CollationConnection | Var::CharacterSetServer | Var::CollationServer => {
-                if let Some((other, value)) = of_charset(var, &value) {
+            Var::CharacterSetConnection
+            | Var::CollationConnection
+            | Var::CharacterSetServer
+            | Var::CollationServer
+            | Var::CharacterSetDatabase
+            | Var::CollationDatabase
+            | Var::MaxJoinSize => {
+                if let Some((other, value)) = with_it(var, &value) {
                     self.keep(other, value);
                 }
             }
@@ -280,8 +292,19 @@ impl Settings {
         self.keep(Var::CollationConnection, database_collation);
     }
 
+    /// What DEFAULT is for a variable that tells of the current database.
+    pub fn of_database(&self, def: &Def) -> Option<Value> {
+        let collation = collation(self.database_collation);
+        match def.var? {
+            Var::CharacterSetDatabase => Some(collation.charset.name.into()),
+            Var::CollationDatabase => Some(collation.name.into()),
+            _ => None,
+        }
+    }
+
     /// The current database's.
     pub fn set_database_collation(&mut self, id: CollationId) {
+        self.database_collation = id;
         let collation = collation(id);
         self.keep(Var::CharacterSetDatabase, collation.charset.name.into());
         self.keep(Var::CollationDatabase, collation.name.into());
@@ -388,7 +411,7 @@ pub(super) fn results_collation(charset: &Charset) -> u16 {
 }
 
 /// The collation that is set with a character set, and the character set that is set with a collation.
-pub fn of_charset(var: Var, value: &Value) -> Option<(Var, Value)> {
+pub fn with_it(var: Var, value: &Value) -> Option<(Var, Value)> {
     let of_name = |other: Var| {
         let charset = text(value).and_then(Charset::by_name);
         Some((other, charset.map_or(Value::Null, |charset| collation(charset.default_collation).name.into())))
@@ -400,8 +423,11 @@ pub fn of_charset(var: Var, value: &Value) -> Option<(Var, Value)> {
     match var {
         Var::CharacterSetConnection => of_name(Var::CollationConnection),
         Var::CharacterSetServer => of_name(Var::CollationServer),
+        Var::CharacterSetDatabase => of_name(Var::CollationDatabase),
         Var::CollationConnection => of_collation(Var::CharacterSetConnection),
         Var::CollationServer => of_collation(Var::CharacterSetServer),
+        Var::CollationDatabase => of_collation(Var::CharacterSetDatabase),
+        Var::MaxJoinSize => Some((Var::SqlBigSelects, Value::bool(*value == Value::UInt(u64::MAX)))),
         _ => None,
     }
 }

@@ -67,6 +67,13 @@ impl TimeZone {
         jiff::tz::db().get(name).ok().map(TimeZone::Named)
     }
 
+    /// The names that `parse` finds, beside SYSTEM and offsets.
+    pub fn names() -> Vec<String> {
+        let mut names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+        names.sort();
+        names
+    }
+
     /// SYSTEM for the zone named `name` (from `TZ` or the machine's settings).
     pub fn system(name: &str) -> TimeZone {
         TimeZone::System(jiff::tz::db().get(name).unwrap_or(jiff::tz::TimeZone::UTC))
@@ -142,11 +149,13 @@ impl TimeZone {
 
 /// `+5:30` is as good as `+05:30` for `time_zone`.
 fn parse_short_offset(text: &[u8]) -> Option<i32> {
-    match text {
-        [sign, h, b':', m1, m2] => parse_offset(&[*sign, b'0', *h, b':', *m1, *m2]),
-        b"-00:00" => Some(0),
-        _ => parse_offset(text),
-    }
+    let long = match text {
+        [sign, h, b':', m] => [*sign, b'0', *h, b':', b'0', *m],
+        [sign, h, b':', m1, m2] => [*sign, b'0', *h, b':', *m1, *m2],
+        [sign, h1, h2, b':', m] => [*sign, *h1, *h2, b':', b'0', *m],
+        _ => text.try_into().ok()?,
+    };
+    if long == *b"-00:00" { Some(0) } else { parse_offset(&long) }
 }
 
 fn to_civil(dt: DateTime) -> Option<civil::DateTime> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::Rng as _;
 use vaquita_password::Plugin;
-use vaquita_session::accounts::{AccountRecord, privilege};
+use vaquita_session::accounts::{AccountRecord, Accounts, privilege};
 use vaquita_session::server::Server;
 use vaquita_types::base64;
 use vaquita_wire::auth::{Account, Authentication, Step};
@@ -12,6 +12,7 @@ use vaquita_wire::handshake::{NONCE_BYTES, nonce_from_random};
 use vaquita_wire::proof::{caching_sha2_proof, native_proof};
 
 use super::Origin;
+use crate::fronts::record_of;
 
 /// A name and password that a client sent.
 #[derive(Clone)]
@@ -48,21 +49,18 @@ pub fn check(server: &Server, credentials: &Credentials, origin: &Origin) -> Opt
         return None;
     }
     accounts.clear_failures(&account);
-    may_log_in(&account, origin).then_some(account)
+    may_log_in(accounts, &account, origin).then_some(account)
 }
 
 /// What may have changed since a login.
-pub fn may_log_in(account: &AccountRecord, origin: &Origin) -> bool {
-    !account.locked && !account.password_is_due() && account.require.is_met(origin.tls.as_ref())
+pub fn may_log_in(accounts: &Accounts, account: &AccountRecord, origin: &Origin) -> bool {
+    !account.locked && !accounts.password_is_due(account) && account.require.is_met(origin.tls.as_ref())
 }
 
 /// The way of a client of MySQL's protocol that knows the password, over a secure transport.
 fn is_right(server: &Server, account: Option<&Arc<AccountRecord>>, password: &[u8]) -> bool {
     let (plugin, record) = match account {
-        Some(found) => {
-            let digest = server.accounts().cached_digest(found);
-            (found.plugin, Account::new(found.plugin, &found.authentication_string, digest))
-        }
+        Some(found) => (found.plugin, record_of(server.accounts(), found)),
         None => (Plugin::CachingSha2Password, Account::unknown(Plugin::CachingSha2Password)),
     };
     let mut random = [0u8; NONCE_BYTES];
@@ -84,7 +82,7 @@ fn is_right(server: &Server, account: Option<&Arc<AccountRecord>>, password: &[u
             Step::Check(check) => login.checked(check.run()),
             Step::Accept(accepted) => {
                 if let (Some(account), Some(digest)) = (account, accepted.cache) {
-                    server.accounts().cache_digest(account, digest);
+                    server.accounts().cache_digest(account, accepted.second, digest);
                 }
                 return true;
             }
@@ -95,7 +93,7 @@ fn is_right(server: &Server, account: Option<&Arc<AccountRecord>>, password: &[u
 
 /// Whether it sees what others do: the PROCESS privilege, its own or of its default roles.
 pub fn sees_the_server(server: &Server, account: &AccountRecord) -> bool {
-    server.accounts().access(account, &account.default_roles).grants.global & privilege::PROCESS != 0
+    server.accounts().access_of_login(account).grants.global & privilege::PROCESS != 0
 }
 
 #[cfg(test)]

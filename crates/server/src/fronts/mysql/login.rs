@@ -11,7 +11,7 @@ use vaquita_password::Plugin;
 use vaquita_types::Error;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN,
-    ER_SECURE_TRANSPORT_REQUIRED, ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ER_SECURE_TRANSPORT_REQUIRED, ER_SERVER_OFFLINE_MODE, ER_SPECIFIC_ACCESS_DENIED_ERROR,
     ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
 };
 use vaquita_wire::auth::{Account, Authentication, Step};
@@ -26,6 +26,7 @@ use vaquita_wire::result::put_err;
 use super::commands::{Commands, client_options};
 use super::front::Front;
 use super::transport::Transport;
+use crate::fronts::record_of;
 use vaquita_session::accounts::AccountRecord;
 use vaquita_session::clients::Client;
 use vaquita_session::logs::connections::LoggedLogin;
@@ -127,7 +128,7 @@ impl Login {
         let user = text(user);
         let account = front.server.accounts().find(&user, &self.origin.host, self.origin.address);
         let record = match &account {
-            Some(found) => Account::new(found.plugin, &found.authentication_string, front.server.accounts().cached_digest(found)),
+            Some(found) => record_of(front.server.accounts(), found),
             None => Account::unknown(Plugin::CachingSha2Password),
         };
         Box::new(Attempt {
@@ -185,7 +186,7 @@ impl Login {
         let owner = self.origin.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw() || uid == MACHINE_ROOT);
         let root = attempt.account.as_ref().is_some_and(|account| account.is("root", "localhost"));
         let step = if owner && root && matches!(response.auth_response, b"" | b"\0") {
-            Step::Accept(vaquita_wire::auth::Accepted { prelude: None, cache: None, used_password: false })
+            Step::Accept(vaquita_wire::auth::Accepted { prelude: None, cache: None, second: false, used_password: false })
         } else {
             attempt.authentication.begin(response.auth_plugin, response.auth_response)
         };
@@ -243,7 +244,7 @@ impl Login {
                 Step::Accept(accepted) => {
                     let Some(account) = attempt.account.take() else { return LoginStep::Refused };
                     if let Some(digest) = accepted.cache {
-                        front.server.accounts().cache_digest(&account, digest);
+                        front.server.accounts().cache_digest(&account, accepted.second, digest);
                     }
                     if let Some(prelude) = accepted.prelude {
                         out.packet(|buffer| buffer.extend_from_slice(&prelude));
@@ -289,7 +290,7 @@ impl Login {
             return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &origin.host, &using]));
         }
         let sandbox = attempt.caps & client::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
-        if account.password_is_due() && !sandbox {
+        if front.server.accounts().password_is_due(&account) && !sandbox {
             return Err(Error::new(&ER_MUST_CHANGE_PASSWORD_LOGIN, &[]));
         }
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
@@ -305,6 +306,9 @@ impl Login {
         } else if front.is_full() && !session.may_take_the_last_connection() {
             return Err(Error::new(&ER_CON_COUNT_ERROR, &[]));
         }
+        if front.server.globals.is_on(Var::OfflineMode) && !session.may_take_the_last_connection() {
+            return Err(Error::new(&ER_SERVER_OFFLINE_MODE, &[]));
+        }
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
             let (version, cipher) = super::tls::names(tls);
@@ -314,6 +318,7 @@ impl Login {
             let used = session.use_database(database);
             used.map_err(|error| if error.is(&ER_BAD_DB_ERROR) { Error::new(&ER_BAD_DB_ERROR, &[database]) } else { error })?;
         }
+        session.run_init_connect()?;
         attempt.log(front, client, origin, transport, None);
         let commands = Commands::new(session, attempt.caps);
         commands.put_login_ok(out);

@@ -77,7 +77,7 @@ fn default(def: &Def, own: &[&str]) -> String {
 
 fn name(def: &Def) -> String {
     // The old name of a pair stands beside the new one and has a row of its own.
-    match def.other_name().filter(|_| def.old_name_warning().is_none()) {
+    match def.other_name().filter(|_| !def.is_old_name()) {
         Some(old) => format!("{}, {}", code(def.name), code(old.name)),
         None => code(def.name),
     }
@@ -86,7 +86,7 @@ fn name(def: &Def) -> String {
 #[test]
 fn variables_are_those_of_the_registry() {
     let own = of_each_server();
-    let defs = || registry().defs.iter().filter(|def| def.old_name_warning().is_none());
+    let defs = || registry().defs.iter().filter(|def| !def.is_old_name());
     let mut page = PageText::new("System variables", ABOUT);
     page.section("Those that act", ACTS);
     page.table(

@@ -63,7 +63,7 @@ impl Logins {
         let login = logins.get_mut(&key)?;
         let now = server.accounts().get(&login.account.user, &login.account.host);
         let is_same = |account: &AccountRecord| account.authentication_string == login.account.authentication_string;
-        let account = now.filter(|account| is_same(account) && account::may_log_in(account, origin));
+        let account = now.filter(|account| is_same(account) && account::may_log_in(server.accounts(), account, origin));
         // What began over TLS does not go on without.
         let (Some(account), true, true) = (account, login.is_alive(), origin.tls.is_some() || !login.is_encrypted) else {
             logins.remove(&key);
