@@ -1,13 +1,15 @@
-//! SHOW and DESCRIBE: result sets made of the rows of system tables.
+//! SHOW, DESCRIBE and HELP: result sets made of the rows of system tables.
 //!
 //! 1. `run` finds the form: a list of columns, recorded from MySQL in `columns.txt`, and the function that
 //!    makes the rows, mostly by picking columns of an information_schema table (`crate::system`).
 //! 2. `Listing::filtered` applies LIKE to the form's column, or binds WHERE over the result's columns as if
 //!    they were a table.
 //!
-//! SHOW CREATE TABLE is `ddl::show_create`'s. What WHERE reads beside the result is asked of `ServerInfo::authorize`.
+//! SHOW CREATE TABLE is `ddl::show_create`'s, and HELP has a search of its own (`help`).
+//! What WHERE reads beside the result is asked of `ServerInfo::authorize`.
 
 mod engine_status;
+mod help;
 mod objects;
 mod profiles;
 mod schema;
@@ -25,6 +27,8 @@ use vaquita_types::charset::{self, LIKE_ESCAPE};
 use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
 use vaquita_types::schema::{ColumnDef, ObjectKind, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
+
+pub use help::help;
 
 use crate::context::Execution;
 use crate::system::{self, Row};

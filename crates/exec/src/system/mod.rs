@@ -14,6 +14,7 @@ mod columns;
 pub mod events;
 mod extensions;
 mod fixed;
+pub(crate) mod help;
 mod innodb;
 mod instance;
 mod narrow;

@@ -14,7 +14,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, events, extensions, fixed, innodb, instance, partitions, profiling, references,
+    Row, SystemContext, accounts, columns, events, extensions, fixed, help, innodb, instance, partitions, profiling, references,
     resources, roles, routines, schema, setup, statement_logs, statements, summaries, table_uses, told, transaction_events,
     transactions, triggers, variables, views,
 };
@@ -111,6 +111,10 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("mysql.general_log", statement_logs::general_log),
     ("mysql.global_grants", accounts::global_grants),
     ("mysql.gtid_executed", |cx| told::rows(cx, "mysql", "gtid_executed")),
+    ("mysql.help_category", help::categories),
+    ("mysql.help_keyword", help::keywords),
+    ("mysql.help_relation", help::relations),
+    ("mysql.help_topic", help::topics),
     ("mysql.innodb_index_stats", innodb::index_stats),
     ("mysql.innodb_table_stats", innodb::table_stats),
     ("mysql.password_history", accounts::password_history),

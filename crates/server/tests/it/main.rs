@@ -25,6 +25,7 @@ mod foreign_keys;
 mod generated_columns;
 mod golden_accounts;
 mod gtids;
+mod help;
 mod hints;
 mod http;
 mod import_config;

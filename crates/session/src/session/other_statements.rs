@@ -98,6 +98,7 @@ impl Session {
                 return self.create_temporary_from(create, exchange);
             }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
+            Ast::Help(text) => self.help(text, exchange),
             Ast::Explain(explain) => return self.explain(explain, exchange),
             Ast::Call { name, args } => return self.call_statement(name, args, exchange),
             Ast::Signal(signal) => self.signal(signal, exchange).map(|()| Done::nothing()),

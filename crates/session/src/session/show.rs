@@ -1,4 +1,4 @@
-//! SHOW and DESCRIBE: runs `exec::show` and writes its rows.
+//! SHOW, DESCRIBE and HELP: runs `exec::show` and writes its rows.
 
 use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
@@ -51,6 +51,15 @@ impl Session {
         }
         let result = self.show_result(ast)?;
         self.put_rows(&result.columns, &result.rows, exchange)
+    }
+
+    /// Runs HELP and writes the rows, which FOUND_ROWS() does not count.
+    pub(super) fn help(&mut self, text: &[u8], exchange: &mut Exchange<'_>) -> Result<Done> {
+        let found = self.env.diagnostics.found_rows();
+        let result = show::help(text);
+        let done = self.put_rows(&result.columns, &result.rows, exchange);
+        self.env.diagnostics.set_found_rows(found);
+        done
     }
 
     /// Writes a result set that is in memory.
