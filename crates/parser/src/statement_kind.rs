@@ -310,6 +310,7 @@ kinds! {
     RevokeAll "REVOKE ALL" "Com_revoke_all" ACCOUNT;
     RevokeRoles "REVOKE" "Com_revoke_roles" ACCOUNT;
     SetRole "SET ROLE" "Com_set_role" StatementFacts { asks: Asks::WhenItRuns, ..PLAIN };
+    AlterInstance "ALTER INSTANCE" "Com_alter_instance" StatementFacts { asks: Asks::Syntax, refused_in_read_only: true, ..COMMITS };
     Shutdown "SHUTDOWN" "Com_shutdown" StatementFacts { asks: Asks::Syntax, ..PLAIN };
     Restart "RESTART" "Com_restart" StatementFacts { asks: Asks::Syntax, ..PLAIN };
     /// Valid in MySQL and carried out by nothing here.
@@ -503,6 +504,7 @@ impl StatementKind {
             },
             Statement::SetRole(_) => SetRole,
             Statement::SetDefaultRole { .. } => SetDefaultRole,
+            Statement::AlterInstance(_) => AlterInstance,
             Statement::Shutdown => Shutdown,
             Statement::Restart => Restart,
             Statement::Unsupported { .. } => Unsupported,

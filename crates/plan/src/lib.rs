@@ -36,6 +36,7 @@ pub mod rewrite;
 pub mod settings;
 pub mod switches;
 pub mod text;
+pub mod trace;
 mod tree;
 pub mod typing;
 pub mod uses;

@@ -108,6 +108,11 @@ fn names(index: &WantedIndex) -> Vec<&str> {
     index.columns.iter().filter_map(|id| columns.iter().find(|column| column.id == *id)).map(|c| c.name.as_str()).collect()
 }
 
+/// What there was to choose from in each block.
+pub(crate) fn choices_of(statement: &ast::Statement, cx: &PlanContext<'_>) -> Result<Vec<BlockChoices>> {
+    plan(statement, cx, None).map(|(blocks, _)| blocks)
+}
+
 /// The choices of the statement's blocks, with an index that does not exist or without, and their cost together.
 fn plan(statement: &ast::Statement, cx: &PlanContext<'_>, imagined: Option<&WantedIndex>) -> Result<(Vec<BlockChoices>, f64)> {
     let catalog = Imagining::new(cx.catalog, imagined)?;

@@ -38,6 +38,9 @@ pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaq
 /// MySQL gives the ids below to its own threads.
 const FIRST_CONNECTION_ID: u64 = 8;
 
+/// What ALTER INSTANCE RELOAD TLS does; an error says what is wrong with the files.
+pub type ReloadTls = Box<dyn Fn(&Globals) -> std::result::Result<(), String> + Send + Sync>;
+
 pub struct Server {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Catalog>,
@@ -58,6 +61,8 @@ pub struct Server {
     pub backups: BackupStatus,
     pub tuning: Tuning,
     pub logs: Logs,
+    /// Reads the certificates anew; set by who serves connections.
+    pub tls: OnceLock<ReloadTls>,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -150,6 +155,7 @@ impl Server {
             user_locks: UserLocks::default(),
             programs: KnownPrograms::default(),
             events: EventSignal::default(),
+            tls: OnceLock::new(),
             replication: Channels::default(),
             commit_log: OnceLock::new(),
             binary_log: OnceLock::new(),

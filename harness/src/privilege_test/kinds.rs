@@ -117,6 +117,7 @@ kinds! {
     Revoke 6 Accounts
     SetRole 2 Nothing
     SetDefaultRole 2 Accounts
+    AlterInstance 1 Nothing
     Shutdown 1 Nothing
     Restart 1 Nothing
     Unsupported 4 Objects

@@ -116,5 +116,4 @@ pub const UNSUPPORTED: &[&str] = &[
     "UNINSTALL PLUGIN x",
     "{INSTALL|UNINSTALL} COMPONENT 'file://nosuch'",
     "CREATE SERVER x FOREIGN DATA WRAPPER mysql OPTIONS (USER 'x')",
-    "ALTER INSTANCE RELOAD TLS",
 ];

@@ -69,8 +69,9 @@ pub use ranks::Ranks;
 pub use row_log::{RowChange, RowCollector, RowImage, RowLog, RowLogSettings, RowLogging};
 pub use rows::{Rows, heap_bytes};
 pub use server::{
-    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, GeneralLogRow, LogLine, NoServer, ProcessInfo, ProfileInfo, RoutineGrantInfo,
-    ServerInfo, SessionLockInfo, SlowLogRow, TableGrantInfo, VariableInfo, VariableScope, WarningInfo, thread_id,
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, GeneralLogRow, LogLine, NoServer, OptimizerTrace, ProcessInfo, ProfileInfo,
+    RoutineGrantInfo, ServerInfo, SessionLockInfo, SlowLogRow, TableGrantInfo, VariableInfo, VariableScope, WarningInfo,
+    thread_id,
 };
 
 pub use calls::{CALLS, Call, Calls};

@@ -124,6 +124,17 @@ pub struct RoutineGrantInfo {
     pub grant_option: bool,
 }
 
+/// A row of information_schema.OPTIMIZER_TRACE.
+#[derive(Clone, Debug, Default)]
+pub struct OptimizerTrace {
+    pub query: String,
+    pub trace: String,
+    /// What `optimizer_trace_max_mem_size` has cut off.
+    pub missing_bytes: u64,
+    /// The session may not know how its statement is carried out.
+    pub hidden: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct WarningInfo {
     pub level: Level,
@@ -321,6 +332,10 @@ pub trait ServerInfo {
     }
     /// The lines of SHOW GRANTS and the account they are for; `None`: the current one.
     fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)>;
+    /// Of the statements that the session has traced.
+    fn optimizer_traces(&self) -> Vec<OptimizerTrace> {
+        Vec::new()
+    }
     /// Of the statement before this one.
     fn warnings(&self) -> Vec<WarningInfo>;
     /// Whether the session's privileges show it a database, or a table of it.

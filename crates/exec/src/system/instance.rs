@@ -128,3 +128,9 @@ pub fn stages(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     };
     Ok(running.map(row).collect())
 }
+
+/// information_schema.OPTIMIZER_TRACE.
+pub fn optimizer_traces(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let traces = cx.statement.server.optimizer_traces();
+    Ok(traces.into_iter().map(|trace| row![trace.query, trace.trace, trace.missing_bytes, u64::from(trace.hidden)]).collect())
+}

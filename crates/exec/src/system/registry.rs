@@ -75,6 +75,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.innodb_trx", transactions::innodb_trx),
     ("information_schema.key_column_usage", schema::key_column_usage),
     ("information_schema.keywords", fixed::keywords),
+    ("information_schema.optimizer_trace", instance::optimizer_traces),
     ("information_schema.parameters", routines::parameters),
     ("information_schema.partitions", partitions::partitions),
     ("information_schema.plugins", fixed::plugins),

@@ -152,6 +152,21 @@ pub enum PrepareSource {
     UserVar(String),
 }
 
+/// ALTER INSTANCE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AlterInstance {
+    ReloadTls {
+        channel: Option<String>,
+        /// NO ROLLBACK ON ERROR
+        keeps_errors: bool,
+    },
+    ReloadKeyring,
+    RotateInnodbMasterKey,
+    RotateBinlogMasterKey,
+    /// ENABLE or DISABLE INNODB REDO_LOG.
+    RedoLog(bool),
+}
+
 /// ANALYZE, CHECK, CHECKSUM, OPTIMIZE, REPAIR TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableMaintenance {

@@ -192,6 +192,7 @@ pub enum Statement {
     },
 
     Shutdown,
+    AlterInstance(AlterInstance),
     Restart,
     /// Valid MySQL that this server does not carry out; `what` names it for error 1235.
     Unsupported {

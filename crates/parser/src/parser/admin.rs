@@ -9,6 +9,60 @@ use crate::lexer::{Op, Tok};
 const XID_PART_BYTES_MAX: usize = 64;
 
 impl Parser<'_> {
+    /// Behind ALTER.
+    pub(super) fn alter_instance(&mut self) -> Result<Statement> {
+        self.bump();
+        let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
+        let action = match kw {
+            Kw::RELOAD => {
+                self.bump();
+                if self.eat(Kw::KEYRING) { AlterInstance::ReloadKeyring } else { self.reload_tls()? }
+            }
+            Kw::ROTATE => {
+                self.bump();
+                let action = match () {
+                    () if self.is(Kw::BINLOG) => AlterInstance::RotateBinlogMasterKey,
+                    () if self.is_named("INNODB") => AlterInstance::RotateInnodbMasterKey,
+                    () => return self.fail(),
+                };
+                self.bump();
+                self.expect(Kw::MASTER)?;
+                self.expect(Kw::KEY)?;
+                action
+            }
+            Kw::ENABLE | Kw::DISABLE => {
+                self.bump();
+                for name in ["INNODB", "REDO_LOG"] {
+                    if !self.is_named(name) {
+                        return self.fail();
+                    }
+                    self.bump();
+                }
+                AlterInstance::RedoLog(kw == Kw::ENABLE)
+            }
+            _ => return self.fail(),
+        };
+        Ok(Statement::AlterInstance(action))
+    }
+
+    fn reload_tls(&mut self) -> Result<AlterInstance> {
+        self.expect(Kw::TLS)?;
+        let mut channel = None;
+        if self.eat(Kw::FOR) {
+            self.expect(Kw::CHANNEL)?;
+            channel = Some(self.ident()?);
+        }
+        let keeps_errors = self.eat(Kw::NO);
+        if keeps_errors {
+            [Kw::ROLLBACK, Kw::ON, Kw::ERROR].into_iter().try_for_each(|kw| self.expect(kw))?;
+        }
+        Ok(AlterInstance::ReloadTls { channel, keeps_errors })
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.at_ident() && self.text().eq_ignore_ascii_case(name.as_bytes())
+    }
+
     pub(super) fn explain(&mut self) -> Result<Statement> {
         self.bump();
         let mut explain = Explain {

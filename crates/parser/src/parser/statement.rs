@@ -241,7 +241,7 @@ impl Parser<'_> {
             Kw::TABLESPACE | Kw::UNDO => self.unsupported("ALTER TABLESPACE"),
             Kw::LOGFILE => self.unsupported("ALTER LOGFILE GROUP"),
             Kw::RESOURCE => self.unsupported("ALTER RESOURCE GROUP"),
-            Kw::INSTANCE => self.unsupported("ALTER INSTANCE"),
+            Kw::INSTANCE => self.alter_instance(),
             _ => self.fail(),
         }
     }

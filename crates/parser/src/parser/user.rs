@@ -68,7 +68,7 @@ impl Parser<'_> {
     pub(super) fn create_user(&mut self) -> Result<Statement> {
         self.bump();
         let if_not_exists = self.if_not_exists()?;
-        let users = self.comma_list(Self::user_spec)?;
+        let users = self.comma_list(|p| p.user_spec(false))?;
         let mut default_roles = Vec::new();
         if self.eat(Kw::DEFAULT) {
             self.expect(Kw::ROLE)?;
@@ -85,9 +85,9 @@ impl Parser<'_> {
             self.bump();
             self.bump();
             self.expect_op(Op::RParen)?;
-            vec![self.user_auth(UserName::CurrentUser)?]
+            vec![self.user_auth(UserName::CurrentUser, true)?]
         } else {
-            self.comma_list(Self::user_spec)?
+            self.comma_list(|p| p.user_spec(true))?
         };
         let mut default_role = None;
         if self.eat(Kw::DEFAULT) {
@@ -106,16 +106,16 @@ impl Parser<'_> {
         })?))
     }
 
-    fn user_spec(&mut self) -> Result<UserSpec> {
+    fn user_spec(&mut self, has_one: bool) -> Result<UserSpec> {
         let name = self.user()?;
-        self.user_auth(name)
+        self.user_auth(name, has_one)
     }
 
-    /// The authentication behind a user's name.
-    fn user_auth(&mut self, name: UserName) -> Result<UserSpec> {
+    /// The authentication behind a user's name; `has_one`: the user has a password that can be told, kept and discarded.
+    fn user_auth(&mut self, name: UserName, has_one: bool) -> Result<UserSpec> {
         let mut spec =
             UserSpec { name, auth: None, more_factors: false, replace: None, retain_current: false, discard_old: false };
-        if self.eat(Kw::DISCARD) {
+        if has_one && self.eat(Kw::DISCARD) {
             self.expect_all(&[Kw::OLD, Kw::PASSWORD])?;
             spec.discard_old = true;
             return Ok(spec);
@@ -129,10 +129,10 @@ impl Parser<'_> {
             self.auth_option()?;
             spec.more_factors = true;
         }
-        if self.eat(Kw::REPLACE) {
+        if has_one && self.eat(Kw::REPLACE) {
             spec.replace = Some(self.string()?);
         }
-        if self.eat(Kw::RETAIN) {
+        if has_one && self.eat(Kw::RETAIN) {
             self.expect_all(&[Kw::CURRENT, Kw::PASSWORD])?;
             spec.retain_current = true;
         }

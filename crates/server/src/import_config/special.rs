@@ -20,6 +20,10 @@ pub fn special(name: &str, value: Option<&str>) -> Option<Meaning> {
         "bind_address" => bind(value)?,
         "skip_networking" => option("skip-networking", switch(value), "nobody connects over TCP, only over the socket"),
         "secure_file_priv" | "secure_file_privs" => secure_file_priv(value)?,
+        "default_table_encryption" => match switch(value) {
+            Some(false) => Meaning::new(Verdict::Nothing, "it is so here"),
+            _ => Meaning::new(Verdict::Refused, "tables would not be encrypted"),
+        },
         "plugin_load" | "plugin_load_add" => plugins(value),
         "expire_logs_days" => scaled("binlog_expire_logs_seconds", value, DAY_S, "binary logs are removed after so many seconds"),
         "max_statement_time" => scaled("max_execution_time", value, SECOND_MS, "milliseconds, and of a SELECT only"),

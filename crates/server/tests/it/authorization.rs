@@ -193,3 +193,38 @@ fn what_a_login_begins_with_is_mysqls() {
 fn second_passwords_are_mysqls() {
     check("second_password.txt", "second-password");
 }
+
+/// EXPLAIN tells what a view is made of only to who may know it, and so does the trace of the optimizer.
+#[test]
+fn views_are_explained_as_in_mysql() {
+    check("explained_views.txt", "explained-views");
+}
+
+#[test]
+fn traces_tell_no_more_than_explain() {
+    let server = Server::start("hidden-traces");
+    let mut root = server.connect();
+    for sql in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY, secret INT)",
+        "CREATE VIEW d.v AS SELECT a FROM d.t WHERE secret = 4711",
+        "CREATE PROCEDURE d.p() SELECT COUNT(*) INTO @n FROM d.t WHERE secret = 4711",
+        "CREATE USER u IDENTIFIED BY 'x'",
+        "GRANT SELECT ON d.v TO u",
+        "GRANT EXECUTE ON PROCEDURE d.p TO u",
+    ] {
+        assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let mut user = Client::connect(server.port, "u", "x").expect("u connects");
+    user.query("SET optimizer_trace = 'enabled=on', optimizer_trace_offset = -10, optimizer_trace_limit = 10");
+    user.query("SELECT * FROM d.v");
+    user.query("CALL d.p()");
+    let rows = user.query("SELECT QUERY, TRACE, INSUFFICIENT_PRIVILEGES FROM information_schema.OPTIMIZER_TRACE").rows();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row[2] == "1" && row[1].is_empty()), "{rows:?}");
+    root.query("GRANT SELECT ON d.t TO u");
+    root.query("GRANT SHOW VIEW ON d.v TO u");
+    user.query("SET optimizer_trace_limit = 1, optimizer_trace_offset = -1");
+    user.query("SELECT * FROM d.v");
+    let rows = user.query("SELECT TRACE LIKE '%4711%', INSUFFICIENT_PRIVILEGES FROM information_schema.OPTIMIZER_TRACE").rows();
+    assert_eq!(rows, [["1", "0"]]);
+}

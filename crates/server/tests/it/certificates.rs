@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use crate::client::Answer;
 use crate::layers::{Client, Layers};
 use crate::server::Server;
 use crate::tls::{config_with, trusting_config};
@@ -70,4 +71,37 @@ fn a_certificate_that_leads_nowhere_ends_the_handshake() {
     let config = config_with(Some((strange.cert.der().clone(), key))).expect("TLS");
     assert_eq!(outcome(&server, "nobody", TLS, &config), "closed");
     assert_eq!(outcome(&server, "nobody", TLS, &trusting_config().expect("TLS")), "ok");
+}
+
+/// ALTER INSTANCE RELOAD TLS: what the variables name now counts for connections from then on, and what cannot be read changes nothing.
+#[test]
+fn tls_is_reloaded_without_a_restart() {
+    let server = Server::start("certificates-reloaded");
+    let mut root = server.connect();
+    root.query("CREATE USER nobody");
+    let ca_key = rcgen::KeyPair::generate().expect("a key");
+    let mut ca = rcgen::CertificateParams::new(Vec::<String>::new()).expect("parameters");
+    ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    ca.distinguished_name.push(rcgen::DnType::CommonName, "other authority");
+    std::fs::write(server.dir.join("other-ca.pem"), ca.self_signed(&ca_key).expect("a certificate").pem()).expect("written");
+    let issuer = rcgen::Issuer::new(ca, &ca_key);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let client = rcgen::CertificateParams::new(Vec::<String>::new()).expect("parameters").signed_by(&key, &issuer);
+    let client = client.expect("a certificate").der().clone();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let known = config_with(Some((client, key))).expect("TLS");
+    let mut ask = |sql: &str| match root.query(sql) {
+        Answer::Err { code, .. } => code.to_string(),
+        _ => "ok".to_string(),
+    };
+    assert_eq!(outcome(&server, "nobody", TLS, &known), "closed");
+    assert_eq!(ask("SET GLOBAL ssl_ca = 'other-ca.pem'"), "ok");
+    assert_eq!(outcome(&server, "nobody", TLS, &known), "closed");
+    assert_eq!(ask("ALTER INSTANCE RELOAD TLS"), "ok");
+    assert_eq!(outcome(&server, "nobody", TLS, &known), "ok");
+    assert_eq!(ask("SET GLOBAL ssl_ca = 'nothing.pem'"), "ok");
+    assert_eq!(ask("ALTER INSTANCE RELOAD TLS FOR CHANNEL mysql_main"), "3888");
+    assert_eq!(ask("ALTER INSTANCE RELOAD TLS NO ROLLBACK ON ERROR"), "ok");
+    assert_eq!(outcome(&server, "nobody", TLS, &known), "ok");
+    assert_eq!(ask("ALTER INSTANCE RELOAD TLS FOR CHANNEL other"), "1149");
 }

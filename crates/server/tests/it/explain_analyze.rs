@@ -104,3 +104,56 @@ fn why_tells_what_was_considered_and_which_index_is_missing() {
     let mut other = Client::connect(server.port, "u", "u").expect("connect");
     assert!(matches!(other.query("EXPLAIN FORMAT=WHY SELECT a FROM d.t"), Answer::Err { code: 1142, .. }));
 }
+
+/// OPTIMIZER_TRACE: JSON with MySQL's outline, of the statements that the limits say, and not of those that read it.
+#[test]
+fn the_optimizer_is_traced() {
+    let server = Server::start("optimizer-trace");
+    let mut client = server.connect();
+    let mut run = |sql: &str| match client.query(sql) {
+        Answer::Ok { .. } => Vec::new(),
+        Answer::Err { code, text, .. } => panic!("{sql}: {code} {text}"),
+        rows => rows.rows(),
+    };
+    const COUNT: &str = "SELECT COUNT(*) FROM information_schema.OPTIMIZER_TRACE";
+    run("CREATE DATABASE d");
+    run("CREATE TABLE d.t (a INT PRIMARY KEY, b INT, KEY (b))");
+    run("INSERT INTO d.t VALUES (1, 1), (2, 2), (3, 3)");
+    assert_eq!(run(COUNT), [["0"]]);
+    run("SET optimizer_trace = 'enabled=on'");
+    run("SELECT x.a FROM d.t x JOIN d.t y ON x.b = y.a WHERE y.b < 3");
+    let rows = run(
+        "SELECT QUERY, JSON_VALID(TRACE), MISSING_BYTES_BEYOND_MAX_MEM_SIZE, INSUFFICIENT_PRIVILEGES FROM information_schema.OPTIMIZER_TRACE",
+    );
+    assert_eq!(rows, [["SELECT x.a FROM d.t x JOIN d.t y ON x.b = y.a WHERE y.b < 3", "1", "0", "0"]]);
+    let path = |path: &str| {
+        format!("SELECT JSON_LENGTH(TRACE, '{path}') > 0, JSON_LENGTH(TRACE, '$.steps') FROM information_schema.OPTIMIZER_TRACE")
+    };
+    for (of_json, steps) in [
+        ("$.steps[0].join_preparation.steps[0]", "3"),
+        ("$.steps[1].join_optimization.steps[0].rows_estimation", "3"),
+        ("$.steps[1].join_optimization.steps[1].considered_execution_plans", "3"),
+    ] {
+        assert_eq!(run(&path(of_json)), [["1", steps]], "{of_json}");
+    }
+    run("SET optimizer_trace_offset = -2, optimizer_trace_limit = 5");
+    run("SELECT 1 FROM d.t WHERE a = 1");
+    run("UPDATE d.t SET b = 1 WHERE a = 2");
+    run("DELETE FROM d.t WHERE b = 77");
+    let queries = run("SELECT QUERY FROM information_schema.OPTIMIZER_TRACE");
+    assert_eq!(queries, [["UPDATE d.t SET b = 1 WHERE a = 2"], ["DELETE FROM d.t WHERE b = 77"]]);
+    run("SET optimizer_trace = 'one_line=on'");
+    run("SELECT b FROM d.t");
+    assert_eq!(run("SELECT TRACE LIKE '%\n%' FROM information_schema.OPTIMIZER_TRACE"), [["0"]]);
+    run("SET optimizer_trace_max_mem_size = 100");
+    run("SELECT b FROM d.t");
+    assert_eq!(
+        run(
+            "SELECT LENGTH(QUERY) + LENGTH(TRACE), MISSING_BYTES_BEYOND_MAX_MEM_SIZE > 0 FROM information_schema.OPTIMIZER_TRACE"
+        ),
+        [["100", "1"]]
+    );
+    run("SET optimizer_trace = 'enabled=off'");
+    run("SELECT b FROM d.t");
+    assert_eq!(run(COUNT), [["0"]]);
+}

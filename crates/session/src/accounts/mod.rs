@@ -48,7 +48,7 @@ use history::UsedPassword;
 pub use random::RandomPasswords;
 pub use require::{PeerCertificate, Requirement, TlsPeer};
 pub use rules::Actor;
-pub use settings::{AccountSettings, parse_roles};
+pub use settings::AccountSettings;
 pub use subject::Subject;
 pub use usage::Limits;
 pub use users::{Notes, change_users, hash_password};

@@ -8,8 +8,8 @@ use vaquita_exec::ddl::foreign_keys::keeps_keys;
 use vaquita_exec::system::{self, statements};
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
-    AlterAction, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData,
-    LoadDuplicate, MaintenanceKind, Name, PartitionAction, ProgramKind, ResetOption, SetItem, Show, Statement as Ast,
+    AlterAction, AlterInstance, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler,
+    LoadData, LoadDuplicate, MaintenanceKind, Name, PartitionAction, ProgramKind, ResetOption, SetItem, Show, Statement as Ast,
     TableElement, TableMaintenance, TableOption, VarScope, Xa,
 };
 use vaquita_parser::statement_kind::Asks;
@@ -106,6 +106,16 @@ impl Subject<'_> {
                 self.global(p::SUPER, &["BINLOG_ADMIN", "REPLICATION_APPLIER"], "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER")
             }
             Ast::PurgeLogs(_) => self.global(p::SUPER, &["BINLOG_ADMIN"], "SUPER or BINLOG_ADMIN"),
+            Ast::AlterInstance(action) => match action {
+                AlterInstance::ReloadTls { .. } => self.global(0, &["CONNECTION_ADMIN"], "CONNECTION_ADMIN"),
+                AlterInstance::ReloadKeyring | AlterInstance::RotateInnodbMasterKey => {
+                    self.global(p::SUPER, &["ENCRYPTION_KEY_ADMIN"], "SUPER or ENCRYPTION_KEY_ADMIN")
+                }
+                AlterInstance::RotateBinlogMasterKey => {
+                    self.global(p::SUPER, &["BINLOG_ENCRYPTION_ADMIN"], "SUPER or BINLOG_ENCRYPTION_ADMIN")
+                }
+                AlterInstance::RedoLog(_) => self.global(0, &["INNODB_REDO_LOG_ENABLE"], "INNODB_REDO_LOG_ENABLE"),
+            },
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
             Ast::LockInstance | Ast::UnlockInstance | Ast::CloneLocal(_) => self.may_back_up(),
             Ast::Xa(Xa::Recover { .. }) => {
@@ -406,6 +416,10 @@ impl Subject<'_> {
             | SetItem::Transaction { scope: VarScope::Global, .. } => {
                 self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")?;
                 match item {
+                    SetItem::SysVar { name, .. } if name.eq_ignore_ascii_case("offline_mode") => {
+                        const BOTH: &str = "SYSTEM_VARIABLES_ADMIN plus CONNECTION_ADMIN or SUPER";
+                        self.global(p::SUPER, &["CONNECTION_ADMIN"], BOTH)
+                    }
                     SetItem::SysVar { name, .. } if name.eq_ignore_ascii_case("mandatory_roles") => {
                         const BOTH: &str = "SYSTEM_VARIABLES_ADMIN or SUPER privileges, as well as the ROLE_ADMIN";
                         self.global(0, &["ROLE_ADMIN"], BOTH)

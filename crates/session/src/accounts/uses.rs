@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use vaquita_exec::context::ALL_OF_COLUMN;
 use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, SELECT_OR_UPDATE, TableUse, UPDATE, UseList, Whose};
-use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
+use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_NO_EXPLAIN};
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
@@ -34,6 +34,29 @@ impl Subject<'_> {
         functions
             .map(|function| (function.database.as_str(), ObjectKind::Function, function.name.as_str()))
             .try_for_each(|function| self.may_execute(function))
+    }
+
+    /// Error 1345 of who may read a view, and may not know what it is made of: that takes SHOW VIEW on each view, and SELECT on what they read, or on a
+    /// column of it.
+    pub fn check_explained(&self, uses: &UseList) -> Result<()> {
+        if self.access.is_unlimited() || !uses.has_definers() {
+            return Ok(());
+        }
+        let grants = &self.access.grants;
+        for table in &uses.tables {
+            let (database, name) = (table.database.as_str(), table.name.as_str());
+            let is_view = match self.catalog {
+                Some(catalog) => catalog.object(database, ObjectKind::View, name)?.is_some(),
+                None => false,
+            };
+            let shown = !is_view || grants.on_table(database, name) & p::SHOW_VIEW != 0;
+            let is_inside = matches!(table.whose, Whose::View(_)) && !reads_freely(database, name);
+            let read = !is_inside || grants.on_table_or_columns(database, name) & p::SELECT != 0;
+            if !(shown && read) {
+                return Err(Error::new(&ER_VIEW_NO_EXPLAIN, &[]));
+            }
+        }
+        Ok(())
     }
 
     fn check_tables(&self, uses: &UseList, whose: &Whose) -> Result<()> {

@@ -115,7 +115,8 @@ impl Session {
             Ok(cached) => cached,
             Err(error) => return self.fail(&error, exchange),
         };
-        if let Err(error) = self.admit_at_once(&cached.plan) {
+        let told = self.access.may_explain(&cached.uses, &self.catalog);
+        if let Err(error) = told.and_then(|()| self.admit_at_once(&cached.plan)) {
             return self.fail(&error, exchange);
         }
         if statement.analyze {

@@ -1,4 +1,4 @@
-//! FLUSH, SHUTDOWN and CLONE LOCAL.
+//! FLUSH, SHUTDOWN, ALTER INSTANCE and CLONE LOCAL.
 //!
 //! Little is cached that FLUSH could empty: accounts and tables are always current.
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
@@ -8,9 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use vaquita_parser::ast::{Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
+use vaquita_parser::ast::{AlterInstance, Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
 use vaquita_plan::env::Level;
-use vaquita_types::errno::{ER_LOCK_WAIT_TIMEOUT, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT};
+use vaquita_types::errno::{
+    ER_CANNOT_FIND_KEY_IN_KEYRING, ER_DA_SSL_LIBRARY_ERROR, ER_LOCK_WAIT_TIMEOUT, ER_RELOAD_KEYRING_FAILURE,
+    ER_RPL_ENCRYPTION_CANNOT_ROTATE_BINLOG_MASTER_KEY, ER_SYNTAX_ERROR, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -27,10 +30,40 @@ impl Session {
     pub(super) fn maintain(&mut self, ast: &Ast) -> Option<Result<Done>> {
         match ast {
             Ast::Flush(flush) => Some(self.flush(flush)),
+            Ast::AlterInstance(action) => Some(self.alter_instance(action)),
             Ast::Shutdown => Some(shutdown()),
             Ast::CloneLocal(dir) => Some(self.clone_local(dir)),
             _ => None,
         }
+    }
+
+    fn alter_instance(&mut self, action: &AlterInstance) -> Result<Done> {
+        match action {
+            AlterInstance::ReloadTls { channel, keeps_errors } => self.reload_tls(channel.as_deref(), *keeps_errors),
+            // There is no keyring, and nothing is encrypted by one.
+            AlterInstance::ReloadKeyring => Err(Error::new(&ER_RELOAD_KEYRING_FAILURE, &[])),
+            AlterInstance::RotateInnodbMasterKey => Err(Error::new(&ER_CANNOT_FIND_KEY_IN_KEYRING, &[])),
+            AlterInstance::RotateBinlogMasterKey => Err(Error::new(&ER_RPL_ENCRYPTION_CANNOT_ROTATE_BINLOG_MASTER_KEY, &[])),
+            AlterInstance::RedoLog(true) => Ok(Done::nothing()),
+            AlterInstance::RedoLog(false) => Err(Error::unsupported("DISABLE INNODB REDO_LOG")),
+        }
+    }
+
+    /// New connections use the files that `ssl_ca`, `ssl_cert` and `ssl_key` name now. If they cannot be read, all stays as it is; with NO ROLLBACK ON ERROR that is a warning.
+    fn reload_tls(&mut self, channel: Option<&str>, keeps_errors: bool) -> Result<Done> {
+        // The admin address has the certificate of the other.
+        if !matches!(channel, None | Some("mysql_main" | "mysql_admin")) {
+            return Err(Error::new(&ER_SYNTAX_ERROR, &[]));
+        }
+        let server = self.server.clone();
+        let Some(reload) = server.tls.get() else { return Err(Error::unsupported("TLS without a front")) };
+        let mut reloaded = Ok(());
+        server.blocking(&mut || reloaded = reload(&server.globals));
+        match reloaded.map_err(|reason| Error::new(&ER_DA_SSL_LIBRARY_ERROR, &[&reason])) {
+            Err(error) if keeps_errors => self.env.push_warning(Level::Warning, error),
+            other => other?,
+        }
+        Ok(Done::nothing())
     }
 
     /// CLONE LOCAL DATA DIRECTORY: another server can begin there with what is committed now.

@@ -21,6 +21,7 @@ use vaquita_plan::params::{
 };
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::text::is_string;
+use vaquita_plan::trace::trace;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
@@ -31,7 +32,8 @@ use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
-use crate::variables::{Def, registry};
+use crate::variables::settings::word;
+use crate::variables::{Def, Var, registry};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -92,11 +94,34 @@ impl Session {
         if self.env.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
+        if self.env.settings.traces {
+            self.trace(limited.as_ref().unwrap_or(ast), &uses, param_types);
+        }
         let settings = &self.env.settings.plan;
         if !settings.big_selects && explain::examines_more(&plan, settings.join_rows_max) {
             return Err(Error::new(&ER_TOO_BIG_SELECT, &[]));
         }
         Ok((plan, uses))
+    }
+
+    /// Keeps what the optimizer chose between, unless the statement reads such traces. Of views and programs of others it tells what EXPLAIN would.
+    #[cold]
+    fn trace(&self, ast: &Ast, uses: &UseList, param_types: &[ColumnType]) {
+        const OWN: &str = "optimizer_trace";
+        let text = self.client.snapshot().info.map(|text| text.trim().to_string()).unwrap_or_default();
+        if text.to_ascii_lowercase().contains(OWN) {
+            return;
+        }
+        let limits = self.env.settings.trace_limits();
+        if self.access.is_definers() || self.access.may_explain(uses, &self.catalog).is_err() {
+            return self.env.traces.borrow_mut().add(text, None, limits);
+        }
+        let variables = VariableTypes::default();
+        let one_line = word(&self.env.settings.of(Var::OptimizerTrace)).contains("one_line=on");
+        let traced = self.bound(&variables, |context| trace(ast, &text, one_line, &PlanContext { param_types, ..*context })).0;
+        if let Ok(traced) = traced {
+            self.env.traces.borrow_mut().add(text, Some(traced), limits);
+        }
     }
 
     /// `sql_select_limit` is the LIMIT of a query that has none.

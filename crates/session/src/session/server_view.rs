@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{
-    AccountInfo, GeneralLogRow, LogLine, ProcessInfo, ProfileInfo, ServerInfo, SessionLockInfo, Setup, SlowLogRow,
-    StatementEvents, VariableInfo, VariableScope, WarningInfo, thread_id,
+    AccountInfo, GeneralLogRow, LogLine, OptimizerTrace, ProcessInfo, ProfileInfo, ServerInfo, SessionLockInfo, Setup,
+    SlowLogRow, StatementEvents, VariableInfo, VariableScope, WarningInfo, thread_id,
 };
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
@@ -224,6 +224,10 @@ impl ServerInfo for ServerView<'_> {
 
     fn authorize(&self, uses: &UseList) -> Result<()> {
         self.access.allows(uses, None)
+    }
+
+    fn optimizer_traces(&self) -> Vec<OptimizerTrace> {
+        self.env.traces.borrow().shown(self.env.settings.trace_limits())
     }
 
     fn warnings(&self) -> Vec<WarningInfo> {

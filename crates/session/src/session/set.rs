@@ -25,7 +25,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::execute::Done;
-use crate::accounts::{AccountSettings, parse_roles};
+use crate::accounts::AccountSettings;
 use crate::binary_log_commits::GtidNext;
 use crate::clients::Client;
 use crate::log_lines;
@@ -37,7 +37,8 @@ use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
 use crate::variables::{
-    Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, deprecated_update, events_are_disabled, purged_gtids, registry,
+    Change, Def, Effect, GTID_PURGED, Scope, SetBy, Var, check, deprecated_update, events_are_disabled, parse_roles,
+    purged_gtids, registry,
 };
 use vaquita_storage::now_us;
 
@@ -194,6 +195,9 @@ impl Session {
             _ => {}
         }
         self.env.settings.set(def, value);
+        if def.name.starts_with("optimizer_trace") {
+            self.env.traces.borrow_mut().clear();
+        }
         if def.var.is_some_and(Var::changes_transactions) {
             self.transaction.settings_changed(def.var);
         }

@@ -13,7 +13,6 @@ pub const ZEROS: &[&str] = &[
     "Binlog_cache_use",
     "Binlog_stmt_cache_disk_use",
     "Binlog_stmt_cache_use",
-    "Com_alter_instance",
     "Com_alter_library",
     "Com_alter_resource_group",
     "Com_alter_server",

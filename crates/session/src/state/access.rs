@@ -248,6 +248,16 @@ impl SessionAccess {
         Ok(())
     }
 
+    /// Whether the session may be told how a statement that it may run is carried out.
+    pub fn may_explain(&self, uses: &UseList, catalog: &SessionCatalog) -> Result<()> {
+        self.subject(None, Some(catalog)).check_explained(uses)
+    }
+
+    /// The session runs a program with the privileges of its definer.
+    pub fn is_definers(&self) -> bool {
+        self.is_definers
+    }
+
     /// Whether a view's definer, or by SQL SECURITY INVOKER the session, may read what the view reads: error 1356 that names the view.
     #[cold]
     fn view_allows(&self, uses: &UseList, whose: &Whose, rights: &ViewRights, catalog: Option<&SessionCatalog>) -> Result<()> {

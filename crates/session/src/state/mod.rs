@@ -9,6 +9,7 @@
 //! | `locked_tables` | what LOCK TABLES and its kin hold | these |
 //! | `environment` | what expressions see: settings, warnings, ids, user variables, changes to tell | SET, each statement |
 //! | `handlers` | what HANDLER has opened, and where it stands | HANDLER, FLUSH TABLES, DDL |
+//! | `traces` | what the optimizer has told of the last statements | each statement while `optimizer_trace` is on |
 //! | `deferred` | what functions of the running statement have done to the session | SET and temporary tables in functions, each statement's end |
 
 pub mod access;
@@ -20,6 +21,7 @@ pub mod insert_ids;
 pub mod locked_tables;
 pub mod prepared;
 pub mod profiles;
+pub mod traces;
 pub mod tracker;
 pub mod transaction;
 pub mod user_variables;

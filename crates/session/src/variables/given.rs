@@ -17,9 +17,9 @@ use vaquita_types::gtid::GtidSet;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
 
+use super::role_list::parse_roles;
 use super::settings::is_on;
 use super::{Def, Kind, Var};
-use crate::accounts::parse_roles;
 
 /// Its value is what has been executed, not what was set.
 pub const GTID_PURGED: &str = "gtid_purged";
@@ -275,22 +275,39 @@ fn check_flags(def: &Def, members: &[&'static str], given: &Value, now: &Value) 
         return Err(if given.is_null() { wrong_value(def, given) } else { wrong_type(def) });
     };
     let on = |of: &Value, name: &str| text(of).is_some_and(|t| t.split(',').any(|pair| pair.strip_prefix(name) == Some("=on")));
-    let mut flags: Vec<bool> = members.iter().map(|m| on(now, m)).collect();
-    for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let wrong = || wrong_value(def, &pair.into());
-        if pair.eq_ignore_ascii_case("default") {
-            flags = members.iter().map(|m| on(&def.default, m)).collect();
-            continue;
+    let mut flags: Vec<Option<bool>> = vec![None; members.len()];
+    let mut takes_defaults = false;
+    let mut rest = pairs;
+    while !rest.is_empty() {
+        let (pair, behind) = rest.split_once(',').unwrap_or((rest, ""));
+        // The error names what was not read.
+        let wrong = || wrong_value(def, &rest.into());
+        match pair.trim() {
+            "" => {}
+            word if word.eq_ignore_ascii_case("default") => {
+                // Those that are not named, wherever it stands; once.
+                if std::mem::replace(&mut takes_defaults, true) {
+                    return Err(wrong());
+                }
+            }
+            pair => {
+                let (name, state) = pair.split_once('=').ok_or_else(wrong)?;
+                let at = members.iter().position(|m| m.eq_ignore_ascii_case(name)).ok_or_else(wrong)?;
+                let state = match state.to_ascii_lowercase().as_str() {
+                    "on" => true,
+                    "off" => false,
+                    "default" => on(&def.default, members[at]),
+                    _ => return Err(wrong()),
+                };
+                if flags[at].replace(state).is_some() {
+                    return Err(wrong());
+                }
+            }
         }
-        let (name, state) = pair.split_once('=').ok_or_else(wrong)?;
-        let at = members.iter().position(|m| m.eq_ignore_ascii_case(name)).ok_or_else(wrong)?;
-        flags[at] = match state.to_ascii_lowercase().as_str() {
-            "on" => true,
-            "off" => false,
-            "default" => on(&def.default, members[at]),
-            _ => return Err(wrong()),
-        };
+        rest = behind;
     }
+    let others = if takes_defaults { &def.default } else { now };
+    let flags = members.iter().zip(flags).map(|(m, state)| state.unwrap_or_else(|| on(others, m)));
     let pairs: Vec<String> = members.iter().zip(flags).map(|(m, on)| format!("{m}={}", if on { "on" } else { "off" })).collect();
     Ok(Value::from(pairs.join(",")).into())
 }

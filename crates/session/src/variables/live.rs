@@ -135,6 +135,10 @@ live! {
     NetWriteTimeout "net_write_timeout" ForSession(|s, v| s.write_wait = Duration::from_secs(number(v))), "Seconds for which a client may not read what the server sends before it is disconnected.";
     OfflineMode "offline_mode" AsValue, "ON ends the connections of accounts without CONNECTION_ADMIN, and lets none in.";
     OptimizerSwitch "optimizer_switch" ForPlans(|s, v| s.switches = Switches::of(word(v))), "Choices of the optimizer: semijoin, firstmatch, loosescan, materialization and duplicateweedout, derived_merge, derived_condition_pushdown, hash_join and block_nested_loop (which are one), prefer_ordering_index and use_invisible_indexes act. The other flags are kept; what they choose does not exist here.";
+    OptimizerTrace "optimizer_trace" ForSession(|s, v| s.traces = word(v).contains("enabled=on")), "enabled=on keeps what the optimizer chose between, in information_schema.OPTIMIZER_TRACE; one_line=on writes it without breaks. Statements that are planned are traced, prepared ones when they are prepared.";
+    OptimizerTraceLimit "optimizer_trace_limit" AsValue, "Traces that are shown.";
+    OptimizerTraceMaxMemSize "optimizer_trace_max_mem_size" AsValue, "Bytes that the traces have together; what is beyond is cut off and counted.";
+    OptimizerTraceOffset "optimizer_trace_offset" AsValue, "The first trace that is kept, from 0 on; below 0 the last so many are.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordRequireCurrent "password_require_current" AsValue, "ON wants the old password (REPLACE) of whoever changes the own one, unless the account says it itself.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";

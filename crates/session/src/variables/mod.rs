@@ -19,6 +19,7 @@ mod info;
 mod live;
 mod old_names;
 mod restricted;
+mod role_list;
 pub mod settings;
 
 use std::collections::HashMap;
@@ -30,6 +31,7 @@ pub use in_functions::Stays;
 pub use info::infos;
 pub use live::{Fixed, Var, system_time_zone};
 use restricted::Restriction;
+pub use role_list::parse_roles;
 pub use settings::{events_are_disabled, zone};
 use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Value, sql_mode};

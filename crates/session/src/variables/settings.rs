@@ -21,6 +21,14 @@ use super::live::{Kept, LIVE};
 use super::{Def, Var, registry, sql_mode_value};
 use crate::binary_log_commits::GtidNext;
 
+/// What variables say of traces.
+#[derive(Clone, Copy)]
+pub struct TraceLimits {
+    pub offset: i64,
+    pub count: usize,
+    pub bytes: usize,
+}
+
 #[derive(Clone)]
 pub struct Settings {
     at_login: Arc<Vec<Value>>,
@@ -55,6 +63,8 @@ pub struct Settings {
     /// `sql_log_off`.
     pub general_log_off: bool,
     pub completion: Completion,
+    /// `optimizer_trace`: plans are traced.
+    pub traces: bool,
     pub explain_format: String,
     pub profiling: bool,
     pub profiles_max: usize,
@@ -200,6 +210,7 @@ impl Settings {
             slow_rows_min: 0,
             general_log_off: false,
             completion: Completion::NoChain,
+            traces: false,
             explain_format: String::new(),
             profiling: false,
             profiles_max: 0,
@@ -310,6 +321,15 @@ impl Settings {
         self.keep(Var::CollationDatabase, collation.name.into());
     }
 
+    pub fn trace_limits(&self) -> TraceLimits {
+        let offset = match self.of(Var::OptimizerTraceOffset) {
+            Value::Int(offset) => offset,
+            other => i64::try_from(number(&other)).unwrap_or(i64::MAX),
+        };
+        let [count, bytes] = [Var::OptimizerTraceLimit, Var::OptimizerTraceMaxMemSize].map(|var| size(&self.of(var)));
+        TraceLimits { offset, count, bytes }
+    }
+
     /// The current database, as names without one mean it.
     pub fn set_database(&mut self, name: Option<&str>) {
         self.plan().current_database = name.map(str::to_string);
@@ -380,7 +400,7 @@ fn text(value: &Value) -> Option<&str> {
 }
 
 /// A text; NULL is the empty one.
-pub(super) fn word(value: &Value) -> &str {
+pub fn word(value: &Value) -> &str {
     text(value).unwrap_or_default()
 }
 

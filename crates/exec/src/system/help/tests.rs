@@ -1,3 +1,5 @@
+//! That everything which can be said has a topic, and that topics are as MySQL's tables can hold them.
+
 use std::collections::HashSet;
 
 use vaquita_parser::{ParserOptions, StatementKind, is_blank, parse_one};

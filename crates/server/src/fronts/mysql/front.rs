@@ -42,7 +42,7 @@ const ADMIN_SOCKETS: u64 = 8;
 pub struct Front {
     pub server: Arc<Server>,
     pool: Arc<Pool>,
-    keys: Option<Keys>,
+    keys: Option<Arc<Keys>>,
     /// Connections that there are file descriptors for.
     sockets_max: u64,
     pub stopping: AtomicBool,
@@ -92,6 +92,10 @@ impl OperatorLog for Hooks {
 
 impl Front {
     pub fn new(server: Arc<Server>, pool: Arc<Pool>, keys: Option<Keys>, sockets_max: u64) -> Arc<Front> {
+        let keys = keys.map(Arc::new);
+        if let Some(keys) = keys.clone() {
+            let _ = server.tls.set(Box::new(move |globals| keys.reload(globals)));
+        }
         Arc::new(Front { server, pool, keys, sockets_max, stopping: AtomicBool::new(false), binary_log: OnceLock::new() })
     }
 
@@ -112,7 +116,7 @@ impl Front {
     }
 
     pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
-        self.keys.as_ref().map(|keys| keys.tls.clone())
+        self.keys.as_ref().map(|keys| keys.tls())
     }
 
     fn offered(&self) -> u32 {

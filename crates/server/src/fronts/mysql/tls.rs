@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use rsa::pkcs1::DecodeRsaPrivateKey;
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 use rustls::pki_types::pem::PemObject;
@@ -21,7 +22,8 @@ use super::certificate;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 pub struct Keys {
-    pub tls: Arc<rustls::ServerConfig>,
+    tls: RwLock<Arc<rustls::ServerConfig>>,
+    dir: PathBuf,
     rsa: rsa::RsaPrivateKey,
     pub public_key_pem: String,
 }
@@ -68,7 +70,19 @@ impl Keys {
             tracing::error!("cannot use the files of ssl_ca, ssl_cert and ssl_key: {error}");
             tls_config(&TlsFiles::made_in(dir))
         });
-        Ok(Keys { tls: Arc::new(tls?), rsa, public_key_pem })
+        Ok(Keys { tls: RwLock::new(Arc::new(tls?)), dir: dir.to_path_buf(), rsa, public_key_pem })
+    }
+
+    /// What new connections use.
+    pub fn tls(&self) -> Arc<rustls::ServerConfig> {
+        self.tls.read().clone()
+    }
+
+    /// ALTER INSTANCE RELOAD TLS: the files that variables name, as they are now. If they cannot be used, nothing changes.
+    pub fn reload(&self, globals: &Globals) -> Result<(), String> {
+        let config = tls_config(&TlsFiles::of(&self.dir, globals)).map_err(|error| error.to_string())?;
+        *self.tls.write() = Arc::new(config);
+        Ok(())
     }
 
     /// The password that a client without TLS sent, masked. Takes milliseconds.

@@ -26,6 +26,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::deferred::Deferred;
 use super::diagnostics::Diagnostics;
 use super::insert_ids::InsertIds;
+use super::traces::Traces;
 use super::tracker::Tracker;
 use super::user_variables::{UserVariables, type_of_value};
 use crate::accounts::AccountRecord;
@@ -57,6 +58,8 @@ pub struct Environment {
     tls: Tls,
     /// What SELECT … INTO has for variables of the program.
     selected: RefCell<Vec<(usize, Value, ColumnType)>>,
+    /// Of the optimizer.
+    pub traces: RefCell<Traces>,
 }
 
 /// The client's encryption; empty if there is none.
@@ -85,6 +88,7 @@ impl Environment {
             login_charset,
             tls: Tls::default(),
             selected: RefCell::default(),
+            traces: RefCell::default(),
         }
     }
 
