@@ -298,10 +298,7 @@ pub fn procs_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for account in cx.statement.server.accounts() {
         for grant in &account.routines {
-            let mut privileges = grant.privileges.clone();
-            if grant.grant_option {
-                privileges.push("Grant");
-            }
+            let privileges = with_grant(&grant.privileges, grant.grant_option);
             rows.push(row![
                 account.host.as_str(),
                 grant.database.as_str(),
@@ -347,6 +344,11 @@ pub fn password_history(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+/// GRANT OPTION stands among the privileges, too.
+pub(super) fn with_grant<'a>(privileges: &[&'a str], grant_option: bool) -> Vec<&'a str> {
+    privileges.iter().copied().chain(grant_option.then_some("Grant")).collect()
 }
 
 /// As the labels of a SET, which are found without regard to case.

@@ -2,7 +2,7 @@
 
 use vaquita_types::Result;
 
-use super::accounts::{labels, yes};
+use super::accounts::{labels, with_grant, yes};
 use super::row::{row, yes_no};
 use super::{Row, SystemContext};
 use crate::context::AccountInfo;
@@ -144,10 +144,7 @@ pub fn table_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for role in enabled(cx)? {
         for grant in &role.tables {
-            let mut privileges = grant.privileges.clone();
-            if grant.grant_option {
-                privileges.push("Grant");
-            }
+            let privileges = with_grant(&grant.privileges, grant.grant_option);
             if !privileges.is_empty() {
                 rows.push(row![
                     GRANTOR,
@@ -195,10 +192,7 @@ pub fn routine_grants(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for role in enabled(cx)? {
         for grant in &role.routines {
-            let mut privileges = grant.privileges.clone();
-            if grant.grant_option {
-                privileges.push("Grant");
-            }
+            let privileges = with_grant(&grant.privileges, grant.grant_option);
             rows.push(row![
                 GRANTOR,
                 GRANTOR,

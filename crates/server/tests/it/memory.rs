@@ -261,4 +261,12 @@ fn what_is_small_and_stays_has_an_end() {
     ok(&mut client, &prepare(0));
     ok(&mut client, "BEGIN");
     (0..=last).for_each(|n| ok(&mut client, &savepoint(n)));
+    ok(&mut client, "COMMIT");
+    ok(&mut client, "SET optimizer_trace_offset = 0, optimizer_trace_limit = 100000, optimizer_trace_max_mem_size = 4000000000");
+    ok(&mut client, "SET optimizer_trace = 'enabled=on'");
+    let short = "x".repeat(20_000);
+    (0..15_000).for_each(|_| assert_eq!(client.query(&format!("SELECT 1 /* {short} */")).rows(), [["1"]]));
+    assert!((1..first_refused / 2).any(|n| refused(&client.query(&prepare(n)))), "traces are memory of the server");
+    ok(&mut client, "SET optimizer_trace = DEFAULT, optimizer_trace_offset = DEFAULT");
+    ok(&mut client, &prepare(first_refused));
 }

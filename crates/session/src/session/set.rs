@@ -195,7 +195,7 @@ impl Session {
             _ => {}
         }
         self.env.settings.set(def, value);
-        if def.name.starts_with("optimizer_trace") {
+        if matches!(def.var, Some(Var::OptimizerTraceOffset | Var::OptimizerTraceLimit)) {
             self.env.traces.borrow_mut().clear();
         }
         if def.var.is_some_and(Var::changes_transactions) {

@@ -1,18 +1,23 @@
 //! The optimizer traces that a session keeps: information_schema.OPTIMIZER_TRACE.
 //!
 //! `optimizer_trace_offset` says which are kept: from 0 on the statements from that one on, below 0 the last so many; of them
-//! `optimizer_trace_limit` are shown. Together they have `optimizer_trace_max_mem_size` bytes.
+//! `optimizer_trace_limit` are shown. Together they have `optimizer_trace_max_mem_size` bytes. They count as memory of the server (`types::memory`); one that it has
+//! none for is left out.
 
 use std::collections::VecDeque;
 
 use vaquita_exec::context::OptimizerTrace;
+use vaquita_types::memory::Reserve;
 
 use crate::variables::settings::TraceLimits;
 
 #[derive(Default)]
 pub struct Traces {
     kept: VecDeque<OptimizerTrace>,
-    /// Statements that were traced since a variable of traces was set.
+    /// Of the texts of `kept`.
+    text_bytes: usize,
+    reserve: Reserve,
+    /// Statements that were traced since the offset or the limit was set.
     seen: i64,
 }
 
@@ -31,28 +36,35 @@ impl Traces {
             return;
         }
         if limits.offset < 0 {
-            while !self.kept.is_empty() && self.kept.len() as u64 >= limits.offset.unsigned_abs() {
-                self.kept.pop_front();
+            while self.kept.len() as u64 >= limits.offset.unsigned_abs() {
+                let Some(oldest) = self.kept.pop_front() else { break };
+                self.text_bytes -= text_bytes(&oldest);
             }
         }
-        let taken: usize = self.kept.iter().map(|trace| trace.query.len() + trace.trace.len()).sum();
-        let left = limits.bytes.saturating_sub(taken + query.len());
-        let missing = trace.len().saturating_sub(left);
-        if missing > 0 {
-            let end = (0..=left.min(trace.len())).rev().find(|at| trace.is_char_boundary(*at)).unwrap_or(0);
-            trace.truncate(end);
+        let left = limits.bytes.saturating_sub(self.text_bytes);
+        // As MySQL: a statement's text is there wholly, or nothing of it once the bytes are used up.
+        let mut query = if hidden || left == 0 { String::new() } else { query };
+        query.shrink_to_fit();
+        let end = trace.floor_char_boundary(left.saturating_sub(query.len()));
+        let missing = trace.len() - end;
+        trace.truncate(end);
+        trace.shrink_to_fit();
+        let added = OptimizerTrace { query, trace, missing_bytes: missing as u64, hidden };
+        let text_bytes = self.text_bytes + text_bytes(&added);
+        // The allocator counts texts that are large, too; they are rare.
+        if self.reserve.keep(text_bytes + (self.kept.len() + 1) * size_of::<OptimizerTrace>()).is_ok() {
+            self.text_bytes = text_bytes;
+            self.kept.push_back(added);
         }
-        self.kept.push_back(OptimizerTrace {
-            query: if hidden { String::new() } else { query },
-            trace,
-            missing_bytes: missing as u64,
-            hidden,
-        });
     }
 
     pub fn shown(&self, limits: TraceLimits) -> Vec<OptimizerTrace> {
         self.kept.iter().take(limits.count).cloned().collect()
     }
+}
+
+fn text_bytes(trace: &OptimizerTrace) -> usize {
+    trace.query.len() + trace.trace.len()
 }
 
 #[cfg(test)]
@@ -79,6 +91,6 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted() {
         assert_eq!(shown(0, 2, 14), ["q0 trace 0 0", "q1 tra 4"]);
-        assert_eq!(shown(0, 1, 1), ["q0  7"]);
+        assert_eq!(shown(0, 2, 1), ["q0  7", "  7"]);
     }
 }

@@ -4,10 +4,12 @@
 //! A table is a tablespace of its own, as with `innodb_file_per_table`; sizes are those of RocksDB's files, in pages of `innodb_page_size` where InnoDB counts
 //! pages. What has no meaning here (page numbers, flags) has InnoDB's usual value.
 
+mod types;
+
+use types::{bytes_max, is_virtual, main_type, precise_type};
 use vaquita_storage::Table;
-use vaquita_types::charset::{self, CollationId};
 use vaquita_types::schema::{ColumnDef, IndexDef, IndexId, TableDef, TableId};
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::{Result, Value};
 
 use super::row::{NULL, row};
 use super::schema::row_format;
@@ -75,6 +77,16 @@ fn for_each_part(cx: &SystemContext<'_>, mut f: impl FnMut(&Part<'_>, &Table) ->
     })
 }
 
+/// One row for each.
+fn row_of_each_part(cx: &SystemContext<'_>, mut row: impl FnMut(&Part<'_>, &Table) -> Result<Row>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for_each_part(cx, |part, table| {
+        rows.push(row(part, table)?);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
 /// RocksDB's estimate of what an index has on disk.
 fn bytes(cx: &SystemContext<'_>, id: IndexId) -> u64 {
     let range = vaquita_storage::key::index_range(id);
@@ -85,18 +97,19 @@ fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE_BYTES)
 }
 
+/// The pages of the clustered index and of the others.
+fn sizes(cx: &SystemContext<'_>, part: &Part<'_>) -> (u64, u64) {
+    let mut pages = part.indexes.iter().map(|id| pages(bytes(cx, *id)));
+    (pages.next().unwrap_or(0), pages.sum())
+}
+
 fn stored_columns(def: &TableDef) -> impl Iterator<Item = &ColumnDef> {
     def.columns.iter().filter(|column| !is_virtual(column))
 }
 
-fn is_virtual(column: &ColumnDef) -> bool {
-    column.generated.as_ref().is_some_and(|generated| !generated.stored)
-}
-
 pub fn tables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_part(cx, |part, _| {
-        rows.push(row![
+    row_of_each_part(cx, |part, _| {
+        Ok(row![
             part.number(),
             &part.name,
             TABLE_FLAGS,
@@ -107,10 +120,8 @@ pub fn tables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             "Single",
             0u64,
             0u64,
-        ]);
-        Ok(())
-    })?;
-    Ok(rows)
+        ])
+    })
 }
 
 pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
@@ -141,126 +152,6 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         Ok(())
     })?;
     Ok(rows)
-}
-
-/// InnoDB's main types: INT 6, FLOAT 9, DOUBLE 10, and those of bytes and texts.
-fn main_type(ty: &ColumnType) -> u64 {
-    const FIXED_BINARY: u64 = 3;
-    match ty.kind {
-        TypeKind::Float => 9,
-        TypeKind::Double => 10,
-        TypeKind::Char if ty.collation == CollationId::LATIN1_SWEDISH_CI => 2,
-        TypeKind::VarChar if ty.collation == CollationId::LATIN1_SWEDISH_CI => 1,
-        TypeKind::Char => 13,
-        TypeKind::VarChar => 12,
-        TypeKind::VarBinary => 4,
-        TypeKind::Geometry => 14,
-        TypeKind::Decimal | TypeKind::Binary | TypeKind::Bit => FIXED_BINARY,
-        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => FIXED_BINARY,
-        TypeKind::Json | TypeKind::Vector => 5,
-        _ if is_text(ty) || is_bytes(ty) => 5,
-        _ => 6,
-    }
-}
-
-/// The type of MySQL's field, with InnoDB's bits and the collation above them.
-fn precise_type(column: &ColumnDef) -> u64 {
-    const NOT_NULL: u64 = 256;
-    const UNSIGNED: u64 = 512;
-    const BINARY: u64 = 1024;
-    const LONG_VARCHAR: u64 = 4096;
-    const VIRTUAL: u64 = 8192;
-    const LATIN1: u64 = 8;
-    let ty = &column.ty;
-    let field = match ty.kind {
-        TypeKind::Null => 6,
-        TypeKind::TinyInt => 1,
-        TypeKind::SmallInt => 2,
-        TypeKind::MediumInt => 9,
-        TypeKind::Int => 3,
-        TypeKind::BigInt => 8,
-        TypeKind::Decimal => 246,
-        TypeKind::Float => 4,
-        TypeKind::Double => 5,
-        TypeKind::Bit => 16,
-        TypeKind::Year => 13,
-        TypeKind::Date => 10,
-        TypeKind::Time => 11,
-        TypeKind::DateTime => 12,
-        TypeKind::Timestamp => 7,
-        TypeKind::VarChar | TypeKind::VarBinary => 15,
-        TypeKind::TinyText | TypeKind::TinyBlob => 249,
-        TypeKind::Text | TypeKind::Blob => 252,
-        TypeKind::MediumText | TypeKind::MediumBlob => 250,
-        TypeKind::LongText | TypeKind::LongBlob => 251,
-        TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => 254,
-        TypeKind::Json => 245,
-        TypeKind::Geometry => 255,
-        TypeKind::Vector => 242,
-    };
-    let collation = match ty.kind {
-        TypeKind::Decimal | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => LATIN1,
-        TypeKind::Bit | TypeKind::Vector => CollationId::BINARY.0.into(),
-        TypeKind::Json => CollationId::UTF8MB4_BIN.0.into(),
-        _ if is_text(ty) || is_bytes(ty) => ty.collation.0.into(),
-        _ => 0,
-    };
-    let is_binary = !is_text(ty) && !matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
-    let is_unsigned = ty.unsigned || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Year | TypeKind::Bit);
-    let is_long = ty.kind == TypeKind::VarChar && bytes_max(ty) > 255;
-    let bits = [(!column.nullable, NOT_NULL), (is_unsigned, UNSIGNED), (is_binary, BINARY), (is_long, LONG_VARCHAR)];
-    let bits = bits.into_iter().chain([(is_virtual(column), VIRTUAL)]);
-    field | bits.filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum::<u64>() | collation << 16
-}
-
-fn is_text(ty: &ColumnType) -> bool {
-    use TypeKind::{Char, LongText, MediumText, Text, TinyText, VarChar};
-    matches!(ty.kind, Char | VarChar | TinyText | Text | MediumText | LongText)
-}
-
-fn is_bytes(ty: &ColumnType) -> bool {
-    use TypeKind::{Binary, Blob, LongBlob, MediumBlob, TinyBlob, VarBinary};
-    matches!(ty.kind, Binary | VarBinary | TinyBlob | Blob | MediumBlob | LongBlob)
-}
-
-/// The bytes that a value may have in a row of InnoDB.
-fn bytes_max(ty: &ColumnType) -> u64 {
-    let fraction = u64::from(ty.decimals).min(6).div_ceil(2);
-    match ty.kind {
-        TypeKind::Null => 0,
-        TypeKind::TinyInt | TypeKind::Year => 1,
-        TypeKind::SmallInt => 2,
-        TypeKind::MediumInt | TypeKind::Date => 3,
-        TypeKind::Int | TypeKind::Float => 4,
-        TypeKind::BigInt | TypeKind::Double => 8,
-        TypeKind::Decimal => {
-            let digits = |count: u64| count / 9 * 4 + (count % 9).div_ceil(2);
-            let scale = u64::from(ty.decimals);
-            digits(u64::from(ty.length).saturating_sub(scale)) + digits(scale)
-        }
-        TypeKind::Bit => u64::from(ty.length).div_ceil(8),
-        TypeKind::Time => 3 + fraction,
-        TypeKind::DateTime => 5 + fraction,
-        TypeKind::Timestamp => 4 + fraction,
-        TypeKind::Char | TypeKind::VarChar => u64::from(ty.length) * u64::from(charset::charset(ty.collation).mbmaxlen),
-        TypeKind::Binary | TypeKind::VarBinary => u64::from(ty.length),
-        // A length and a pointer.
-        TypeKind::TinyText | TypeKind::TinyBlob => 9,
-        TypeKind::Text | TypeKind::Blob => 10,
-        TypeKind::MediumText | TypeKind::MediumBlob => 11,
-        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry | TypeKind::Vector => 12,
-        TypeKind::Enum => {
-            if ty.members.as_deref().map_or(0, <[_]>::len) < 256 {
-                1
-            } else {
-                2
-            }
-        }
-        TypeKind::Set => match ty.members.as_deref().map_or(0, <[_]>::len).div_ceil(8) {
-            bytes @ 0..=4 => bytes as u64,
-            _ => 8,
-        },
-    }
 }
 
 /// The name that InnoDB gives an index, also to the one of a table without a key.
@@ -339,13 +230,12 @@ pub fn fields(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 pub fn tablespaces(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     const BLOCK_BYTES: u64 = 4096;
     const FILE_SIZE: usize = 8;
-    let mut rows = Vec::new();
     let version = cx.statement.server.version();
     let version = version.split('-').next().unwrap_or_default();
-    for_each_part(cx, |part, _| {
+    row_of_each_part(cx, |part, _| {
         let wanted = cx.reads(FILE_SIZE) || cx.reads(FILE_SIZE + 1);
         let size = if wanted { part.indexes.iter().map(|id| bytes(cx, *id)).sum::<u64>() } else { 0 };
-        rows.push(row![
+        Ok(row![
             part.number(),
             &part.name,
             SPACE_FLAGS,
@@ -361,38 +251,26 @@ pub fn tablespaces(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             1u64,
             "N",
             "normal",
-        ]);
-        Ok(())
-    })?;
-    Ok(rows)
+        ])
+    })
 }
 
 pub fn tablespaces_brief(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_part(cx, |part, _| {
-        rows.push(row![part.number().to_string(), &part.name, part.path(), SPACE_FLAGS.to_string(), "Single"]);
-        Ok(())
-    })?;
-    Ok(rows)
+    row_of_each_part(cx, |part, _| {
+        Ok(row![part.number().to_string(), &part.name, part.path(), SPACE_FLAGS.to_string(), "Single"])
+    })
 }
 
 pub fn datafiles(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_part(cx, |part, _| {
-        rows.push(row![part.number().to_string(), part.path()]);
-        Ok(())
-    })?;
-    Ok(rows)
+    row_of_each_part(cx, |part, _| Ok(row![part.number().to_string(), part.path()]))
 }
 
 pub fn tablestats(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_part(cx, |part, table| {
+    row_of_each_part(cx, |part, table| {
         let txn = cx.statement.txn.borrow();
-        let sizes: Vec<u64> = part.indexes.iter().map(|id| pages(bytes(cx, *id))).collect();
-        let (clustered, others) = sizes.split_first().map_or((0, 0), |(first, others)| (*first, others.iter().sum()));
+        let (clustered, others) = sizes(cx, part);
         let next = part.def.auto_increment_column().map(|_| txn.peek_auto_increment(part.def.id)).transpose()?;
-        rows.push(row![
+        Ok(row![
             part.number(),
             &part.name,
             if table.statistics().is_some() { "Initialized" } else { "Uninitialized" },
@@ -402,27 +280,17 @@ pub fn tablestats(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             0u64,
             next.unwrap_or(0),
             1u64,
-        ]);
-        Ok(())
-    })?;
-    Ok(rows)
+        ])
+    })
 }
 
-/// The page sizes that tables can be compressed to; none is.
-fn page_sizes() -> impl Iterator<Item = u64> {
-    (0..5).map(|n| 1024 << n)
-}
-
+/// INNODB_CMP and INNODB_CMPMEM, with and without RESET: the page sizes that tables can be compressed to; none is.
 pub fn compression(_: &SystemContext<'_>) -> Result<Vec<Row>> {
-    Ok(page_sizes().map(|bytes| row![bytes, 0u64, 0u64, 0u64, 0u64, 0u64]).collect())
-}
-
-pub fn compression_memory(_: &SystemContext<'_>) -> Result<Vec<Row>> {
-    Ok(page_sizes().map(|bytes| row![bytes, 0u64, 0u64, 0u64, 0u64, 0u64]).collect())
+    Ok((0..5).map(|n| row![1024u64 << n, 0u64, 0u64, 0u64, 0u64, 0u64]).collect())
 }
 
 /// name, subsystem, type, and the status variable that has it.
-const METRICS_TEXT: &str = include_str!("innodb_metrics.txt");
+const METRICS_TEXT: &str = include_str!("metrics.txt");
 
 /// information_schema.INNODB_METRICS: those of MySQL's that this server counts, all enabled.
 pub fn metrics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
@@ -464,21 +332,17 @@ pub fn metrics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 /// mysql.innodb_table_stats.
 pub fn table_stats(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_part(cx, |part, _| {
-        let sizes: Vec<u64> = part.indexes.iter().map(|id| pages(bytes(cx, *id))).collect();
-        let (clustered, others) = sizes.split_first().map_or((0, 0), |(first, others)| (*first, others.iter().sum()));
-        rows.push(row![
+    row_of_each_part(cx, |part, _| {
+        let (clustered, others) = sizes(cx, part);
+        Ok(row![
             part.def.database.as_str(),
             part.table_name(),
             cx.time(part.def.created_us),
             cx.statement.txn.borrow().row_count(part.id)?,
             clustered,
             others,
-        ]);
-        Ok(())
-    })?;
-    Ok(rows)
+        ])
+    })
 }
 
 /// mysql.innodb_index_stats: the number of different values of each prefix of the key, and the size.
