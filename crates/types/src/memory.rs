@@ -94,7 +94,7 @@ impl Reserve {
     fn grow(&self, bytes: usize) -> Result<()> {
         let more = (bytes - self.0.get()).next_multiple_of(CHUNK_BYTES);
         // The first chunk is everybody's.
-        if self.0.get() > 0 {
+        if self.0.get() > 0 || more > CHUNK_BYTES {
             ask(more)?;
         }
         allocated(more);
@@ -124,6 +124,7 @@ mod tests {
         assert!(ask(1 << 20).is_err() && ask(BLOCK_BYTES_MIN).is_ok());
         let small = Reserve::default();
         assert!(small.cover(1).is_ok() && small.cover(CHUNK_BYTES).is_ok() && small.cover(CHUNK_BYTES + 1).is_err());
+        assert!(Reserve::default().cover(CHUNK_BYTES + 1).is_err());
         let kept = Reserve::default();
         assert!(kept.keep(BLOCK_BYTES_MIN).is_ok() && kept.keep(BLOCK_BYTES_MIN * 3).is_err());
         freed(480 << 20);

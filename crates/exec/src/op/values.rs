@@ -7,6 +7,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{Result, Value};
 
 use super::{Frame, Operator, Pulse};
+use crate::context::{Kept, heap_bytes};
 
 /// `VALUES ROW(…), …`
 pub struct Values<'p> {
@@ -79,6 +80,8 @@ impl Operator for RowCount<'_> {
 pub struct SystemScan<'p> {
     scan: &'p Scan,
     rows: std::vec::IntoIter<Vec<Value>>,
+    /// The texts of all rows: each place of the table in a FROM copies them.
+    kept: Kept,
     /// How many rows it has looked at.
     row: u64,
     pulse: Pulse,
@@ -86,13 +89,15 @@ pub struct SystemScan<'p> {
 
 impl<'p> SystemScan<'p> {
     pub fn new(scan: &'p Scan) -> SystemScan<'p> {
-        SystemScan { scan, rows: Vec::new().into_iter(), row: 0, pulse: Pulse::default() }
+        SystemScan { scan, rows: Vec::new().into_iter(), kept: Kept::default(), row: 0, pulse: Pulse::default() }
     }
 }
 
 impl Operator for SystemScan<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows = crate::system::rows(self.scan, frame.statement, &frame.cx())?.into_iter();
+        let rows = crate::system::rows(self.scan, frame.statement, &frame.cx())?;
+        self.kept.set(rows.iter().flatten().map(heap_bytes).sum(), frame.statement)?;
+        self.rows = rows.into_iter();
         self.row = 0;
         Ok(())
     }

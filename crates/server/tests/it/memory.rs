@@ -239,7 +239,7 @@ fn sessions_together_stay_within_the_servers_memory() {
     }
 }
 
-/// Prepared statements and savepoints are small and stay: they ask too, and who closes them gives their memory back.
+/// Prepared statements, savepoints and optimizer traces are small and stay: they ask too, and who closes them gives their memory back.
 #[test]
 fn what_is_small_and_stays_has_an_end() {
     let server = Server::start("memory-of-small");
@@ -267,6 +267,7 @@ fn what_is_small_and_stays_has_an_end() {
     let short = "x".repeat(20_000);
     (0..15_000).for_each(|_| assert_eq!(client.query(&format!("SELECT 1 /* {short} */")).rows(), [["1"]]));
     assert!((1..first_refused / 2).any(|n| refused(&client.query(&prepare(n)))), "traces are memory of the server");
+    assert!(refused(&client.query("SELECT COUNT(*) FROM information_schema.optimizer_trace")), "a copy is memory, too");
     ok(&mut client, "SET optimizer_trace = DEFAULT, optimizer_trace_offset = DEFAULT");
     ok(&mut client, &prepare(first_refused));
 }

@@ -1,8 +1,8 @@
 //! The optimizer traces that a session keeps: information_schema.OPTIMIZER_TRACE.
 //!
 //! `optimizer_trace_offset` says which are kept: from 0 on the statements from that one on, below 0 the last so many; of them
-//! `optimizer_trace_limit` are shown. Together they have `optimizer_trace_max_mem_size` bytes. They count as memory of the server (`types::memory`); one that it has
-//! none for is left out.
+//! `optimizer_trace_limit` are shown. Together they have `optimizer_trace_max_mem_size` bytes. They count as memory of the server
+//! (`types::memory`); a trace for which there is none is left out.
 
 use std::collections::VecDeque;
 
@@ -42,11 +42,16 @@ impl Traces {
             }
         }
         let left = limits.bytes.saturating_sub(self.text_bytes);
-        // As MySQL: a statement's text is there wholly, or nothing of it once the bytes are used up.
-        let mut query = if hidden || left == 0 { String::new() } else { query };
+        let mut query = if hidden { String::new() } else { query };
+        let wanted = query.len() + trace.len();
+        // As MySQL: a statement's text is there wholly, or it is missing with all of the trace.
+        let end = left.checked_sub(query.len()).map(|left| trace.floor_char_boundary(left));
+        if end.is_none() {
+            query.clear();
+        }
         query.shrink_to_fit();
-        let end = trace.floor_char_boundary(left.saturating_sub(query.len()));
-        let missing = trace.len() - end;
+        let end = end.unwrap_or(0);
+        let missing = wanted - query.len() - end;
         trace.truncate(end);
         trace.shrink_to_fit();
         let added = OptimizerTrace { query, trace, missing_bytes: missing as u64, hidden };
@@ -91,6 +96,6 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted() {
         assert_eq!(shown(0, 2, 14), ["q0 trace 0 0", "q1 tra 4"]);
-        assert_eq!(shown(0, 2, 1), ["q0  7", "  7"]);
+        assert_eq!(shown(0, 2, 2), ["q0  7", "  9"]);
     }
 }

@@ -6,11 +6,11 @@
 
 mod types;
 
-use types::{bytes_max, is_virtual, main_type, precise_type};
 use vaquita_storage::Table;
 use vaquita_types::schema::{ColumnDef, IndexDef, IndexId, TableDef, TableId};
 use vaquita_types::{Result, Value};
 
+use self::types::{bytes_max, is_virtual, main_type, precise_type};
 use super::row::{NULL, row};
 use super::schema::row_format;
 use super::{Row, SystemContext};
