@@ -1,17 +1,21 @@
 //! The planner's view of the stored catalog, with the session's temporary tables.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_parser::Statement;
 use vaquita_parser::ast::{Instruction, Program};
-use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, ValueRange, View};
+use vaquita_plan::catalog::{Catalog as PlannerCatalog, Guesses, StoredFunction, TableStatistics, ValueRange, View};
 use vaquita_plan::data_type::column_type;
+use vaquita_plan::eval::{is_known_when_run, known_value};
+use vaquita_plan::expr::{Expr, ExprKind};
+use vaquita_plan::visit;
 use vaquita_storage::{KeyRange, SessionCatalog, Transaction, TxnOptions};
 use vaquita_types::schema::{ObjectKind, StoredObject, TableDef, TableRef};
 use vaquita_types::{Error, Result, Value};
 
+use crate::context::{Constants, SessionEnv};
 use crate::system::routines::read_routine;
 
 /// It changes or locks rows, or calls what may.
@@ -45,11 +49,19 @@ pub struct PlanCatalog<'a> {
     catalog: &'a SessionCatalog,
     /// The session's, whose own rows count too.
     txn: Option<&'a RefCell<Transaction>>,
+    run: Option<FirstRun<'a>>,
+}
+
+/// What is known of the first execution of a plan.
+struct FirstRun<'a> {
+    session: &'a dyn SessionEnv,
+    params: &'a [Value],
+    guesses: &'a Cell<Guesses>,
 }
 
 impl<'a> PlanCatalog<'a> {
     pub fn new(catalog: &'a SessionCatalog) -> PlanCatalog<'a> {
-        PlanCatalog { catalog, txn: None }
+        PlanCatalog { catalog, txn: None, run: None }
     }
 
     /// Reads what is committed.
@@ -58,7 +70,12 @@ impl<'a> PlanCatalog<'a> {
     }
 
     pub fn within(catalog: &'a SessionCatalog, txn: &'a RefCell<Transaction>) -> PlanCatalog<'a> {
-        PlanCatalog { catalog, txn: Some(txn) }
+        PlanCatalog { catalog, txn: Some(txn), run: None }
+    }
+
+    /// The plan is made to run with these values of the parameters, as far as they are there. `guesses` gets whether it was chosen by them.
+    pub fn for_run(self, session: &'a dyn SessionEnv, params: &'a [Value], guesses: &'a Cell<Guesses>) -> PlanCatalog<'a> {
+        PlanCatalog { run: Some(FirstRun { session, params, guesses }), ..self }
     }
 }
 
@@ -120,6 +137,23 @@ impl PlannerCatalog for PlanCatalog<'_> {
             }
             Ok(give(&values))
         })
+    }
+
+    fn known_value(&self, constant: &Expr) -> Option<Value> {
+        let FirstRun { session, params, guesses } = self.run.as_ref()?;
+        if !is_known_when_run(constant) {
+            return None;
+        }
+        let is_missing = |part: &Expr| matches!(part.kind, ExprKind::Param(n) if n >= params.len());
+        if visit::any(constant, &is_missing) {
+            guesses.set(Guesses::Missing);
+            return None;
+        }
+        let value = known_value(constant, params, &Constants { session: *session })?;
+        if guesses.get() == Guesses::None {
+            guesses.set(Guesses::Made);
+        }
+        Some(value)
     }
 
     /// By the bytes that RocksDB says there are in the range.

@@ -7,6 +7,7 @@ use vaquita_types::schema::{IndexId, SqlSecurity, StoredObject, TableDef, TableR
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::choices::Choices;
+use crate::expr::Expr;
 
 pub trait Catalog {
     /// A base table or a system table (information_schema …); `None` if there is none.
@@ -35,10 +36,25 @@ pub trait Catalog {
     fn share_of_range(&self, _table: &TableDef, _index: usize, _range: &ValueRange<'_>) -> Option<f64> {
         None
     }
+    /// The value that a constant has when the plan runs first, for estimates: one of parameters, of variables, of the time. `None`: it is not known,
+    /// or no constant.
+    fn known_value(&self, _constant: &Expr) -> Option<Value> {
+        None
+    }
     /// Where the optimizer notes what it chose between, if somebody wants to know.
     fn choices(&self) -> Option<&Choices> {
         None
     }
+}
+
+/// Whether a plan was chosen by values that are others when it runs again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Guesses {
+    #[default]
+    None,
+    Made,
+    /// The values were not known yet.
+    Missing,
 }
 
 /// A range of an index by values of the columns' types.

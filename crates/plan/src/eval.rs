@@ -27,7 +27,7 @@ use crate::function::FuncCall;
 
 pub use call::DateOrTime;
 pub(crate) use call::{ANY_DATE, arg, is_date_text};
-pub use fold::{constant_fold, is_silent, truth_of_constant};
+pub use fold::{constant_fold, fold_for_statement, is_known_when_run, is_silent, known_value, truth_of_constant};
 
 /// `max_allowed_packet`: bytes of the largest value that a function makes.
 pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {

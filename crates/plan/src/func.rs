@@ -56,7 +56,7 @@ pub use logic::as_bits;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use native::is_of_dictionary;
-pub use search::like_collation;
+pub use search::{is_escape, like_collation};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

@@ -14,7 +14,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{IndexDef, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-use crate::expr::{CompareOp, Expr, ExprKind, SubqueryKind};
+use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
 use crate::param_texts::ReadAs;
 use crate::typing::{integers_of, is_string, moments_of, parameter_chars};
@@ -54,6 +54,11 @@ pub fn texts_read_as(plan: &Plan, count: usize) -> Vec<Option<ReadAs>> {
 /// Which of `count` parameters are compared with texts: a number for one is compared as a number, which is another plan.
 pub fn parameters_beside_texts(plan: &Plan, count: usize) -> Vec<bool> {
     look(plan, count).texts
+}
+
+/// Which of `count` parameters are in patterns of LIKE that an index may find rows by.
+pub fn parameters_in_patterns(plan: &Plan, count: usize) -> Vec<bool> {
+    look(plan, count).patterns
 }
 
 /// The type of a free parameter with this value; none for NULL, which fits all. `collation`: the connection's.
@@ -106,6 +111,7 @@ fn look(plan: &Plan, count: usize) -> Found {
         dates: vec![false; count],
         texts: vec![false; count],
         null_safe: vec![false; count],
+        patterns: vec![false; count],
     };
     match plan {
         Plan::Query(query) => found.query(query),
@@ -154,6 +160,8 @@ struct Found {
     texts: Vec<bool>,
     /// `<=>` compares them.
     null_safe: Vec<bool>,
+    /// They are in patterns that a column of an index is like.
+    patterns: Vec<bool>,
 }
 
 impl Found {
@@ -223,6 +231,7 @@ impl Found {
     fn node(&mut self, node: &Node) {
         if let Node::Scan(scan) = node {
             self.bounds(scan);
+            scan.filter.iter().for_each(|condition| self.patterns(scan, condition));
         }
         if let Node::Limit { limit, .. } | Node::Sort { limit: Some(limit), .. } | Node::RecursiveCte { limit: Some(limit), .. } =
             node
@@ -236,6 +245,21 @@ impl Found {
 
     fn limit(&mut self, limit: &Limit) {
         limit.offset.iter().chain(&limit.count).for_each(|e| self.bounds_by(e, &ColumnType::bigint_unsigned()));
+    }
+
+    fn patterns(&mut self, scan: &Scan, condition: &Expr) {
+        match &condition.kind {
+            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter().for_each(|part| self.patterns(scan, part)),
+            ExprKind::Call(def, args) if def.name == "LIKE" && !matches!(scan.path, AccessPath::Point { .. }) => {
+                if let [Expr { kind: ExprKind::Slot(slot), .. }, pattern, ..] = args.as_slice()
+                    && is_indexed(scan, *slot)
+                    && is_constant(pattern)
+                {
+                    mark_all(&mut self.patterns, pattern);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The bounds of an index have the types of its columns.
@@ -401,10 +425,34 @@ const INTERVALS_ADDED: [&str; 5] = ["DATE_ADD", "DATE_SUB", "TIMESTAMPADD", "ADD
 /// Functions of a part of a time, or of a time and a date.
 const PARTS: [&str; 6] = ["EXTRACT", "HOUR", "MICROSECOND", "MINUTE", "SECOND", "TIME"];
 
+/// An index has the column that fills the slot.
+fn is_indexed(scan: &Scan, slot: Slot) -> bool {
+    let column = scan.columns.iter().find(|(_, at)| *at == slot).and_then(|(position, _)| scan.table.columns.get(*position));
+    column.is_some_and(|column| scan.table.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == column.id)))
+}
+
+/// Known once the parameters are.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Param(_) => true,
+        ExprKind::Cast(inner) => is_constant(inner),
+        ExprKind::Call(def, args) => def.foldable && args.iter().all(is_constant),
+        _ => false,
+    }
+}
+
 fn mark(flags: &mut [bool], n: usize) {
     if let Some(flag) = flags.get_mut(n) {
         *flag = true;
     }
+}
+
+/// The parameters in an expression.
+fn mark_all(flags: &mut [bool], expr: &Expr) {
+    if let ExprKind::Param(n) = expr.kind {
+        mark(flags, n);
+    }
+    visit::children(expr, &mut |part| mark_all(flags, part));
 }
 
 fn is_param(expr: &Expr) -> bool {

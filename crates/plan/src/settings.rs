@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use vaquita_parser::ParserOptions;
-use vaquita_types::charset::{Charset, CollationId};
+use vaquita_types::charset::{Charset, CollationId, LIKE_ESCAPE};
 use vaquita_types::sql_mode;
 use vaquita_types::temporal::TimeZone;
 
@@ -129,6 +129,11 @@ impl PlanSettings {
         time_names: None,
         switches: Switches::DEFAULT,
     };
+
+    /// What escapes a character in a pattern of LIKE without ESCAPE.
+    pub fn like_escape(&self) -> Option<u32> {
+        (self.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES == 0).then_some(LIKE_ESCAPE)
+    }
 
     /// What the lexer and the parser know.
     pub fn parser_options(&self) -> ParserOptions {

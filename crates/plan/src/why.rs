@@ -16,6 +16,7 @@ use vaquita_types::{Result, Value};
 use crate::bind::{PlanContext, plan_statement};
 use crate::catalog::{Catalog, StoredFunction, TableStatistics, ValueRange, View};
 use crate::choices::{BlockChoices, Choices, WantedIndex, Way};
+use crate::expr::Expr;
 
 /// So many indexes are imagined, and so many of those that help are told.
 const IMAGINED_MAX: usize = 16;
@@ -229,6 +230,10 @@ impl Catalog for Imagining<'_> {
     fn share_of_range(&self, table: &TableDef, index: usize, range: &ValueRange<'_>) -> Option<f64> {
         let is_real = table.indexes.get(index).is_some_and(|index| index.id != IMAGINED_ID);
         if is_real { self.real.share_of_range(table, index, range) } else { None }
+    }
+
+    fn known_value(&self, constant: &Expr) -> Option<Value> {
+        self.real.known_value(constant)
     }
 
     fn choices(&self) -> Option<&Choices> {

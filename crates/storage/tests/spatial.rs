@@ -133,7 +133,7 @@ fn check(server: &Server, model: &Model, windows: &[(Point, Point)]) {
     let txn = begin(server);
     for window in windows {
         let mut found = BTreeSet::new();
-        for range in index.window_ranges(*window) {
+        for range in index.window_ranges(*window, false) {
             let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default()).expect("scan");
             while let Some((key, value)) = cursor.next(&txn).expect("entry") {
                 let mut clustered = Vec::new();

@@ -47,7 +47,10 @@ impl Calls {
 
     /// Where a scan counts its rows, each of which is a call unless that is `None`.
     pub fn place(&self, used: TableUse, call: Option<Call>) -> usize {
-        let call = call.map_or(NO_CALL, |call| call as usize);
+        self.place_of(used, call.map_or(NO_CALL, |call| call as usize))
+    }
+
+    fn place_of(&self, used: TableUse, call: usize) -> usize {
         let taken = self.taken.get();
         if let Some(at) = self.tables.iter().take(taken).position(|known| known.get() == (used, call)) {
             return FIRST_TABLE + at;
@@ -64,6 +67,16 @@ impl Calls {
     #[inline]
     pub fn examine(&self, place: usize, rows: u64) {
         add(&self.rows[place % PLACES], rows);
+    }
+
+    /// Takes in those of a statement inside of this one.
+    pub fn include(&self, inner: &Calls) {
+        self.asked.iter().zip(&inner.asked).for_each(|(own, count)| add(own, count.get()));
+        self.rows.iter().zip(&inner.rows).take(FIRST_TABLE).for_each(|(own, rows)| add(own, rows.get()));
+        for (place, rows) in inner.tables.iter().zip(&inner.rows[FIRST_TABLE..]).take(inner.taken.get()) {
+            let (used, call) = place.get();
+            self.examine(self.place_of(used, call), rows.get());
+        }
     }
 
     pub fn examined(&self) -> u64 {
@@ -107,5 +120,11 @@ mod tests {
         calls.examine(calls.place(used(1), None), 100);
         assert_eq!((calls.examined(), calls.counts()[Call::ReadNext as usize]), (136, 36));
         assert_eq!(calls.tables().next(), Some((used(1), 1)));
+        let outer = Calls::default();
+        outer.add(Call::ReadKey, 1);
+        outer.include(&calls);
+        outer.include(&calls);
+        assert_eq!((outer.examined(), outer.counts()[Call::ReadNext as usize]), (272, 72));
+        assert_eq!(outer.tables().next(), Some((used(1), 2)));
     }
 }

@@ -1,6 +1,6 @@
 //! Conditions of a scan that are decided on the stored row, before anything of it is decoded.
 //!
-//! When a scan is first opened, the conditions at the front of its filter that compare columns with constants become `Test`s, with
+//! When a scan is first opened, what is the same for all rows of the statement is computed (`fold_for_statement`), and the conditions at the front of its filter that compare columns with constants become `Test`s, with
 //! types and collations resolved; from the first one that does not, all are evaluated as expressions. A test says what the
 //! expression would say of the row, or that it cannot tell (`Truth::Unsure`: an overflow, which is an error, or a
 //! row of an older layout): then everything is decoded and the expressions decide. Example: of
@@ -33,10 +33,10 @@ pub enum Truth {
     Unsure,
 }
 
-pub struct RowFilter<'p> {
+pub struct RowFilter {
     tests: Vec<Test>,
-    /// What is left to evaluate.
-    pub rest: &'p [Expr],
+    /// The conditions from this one on are left to evaluate.
+    pub rest: usize,
     /// Columns that `rest` reads, and the others.
     pub early: Vec<(usize, Slot)>,
     pub late: Vec<(usize, Slot)>,
@@ -44,13 +44,14 @@ pub struct RowFilter<'p> {
     cut: Option<Test>,
 }
 
-impl<'p> RowFilter<'p> {
-    pub fn new(scan: &'p Scan, table: &TableDef, cx: &EvalCx<'_>) -> RowFilter<'p> {
+impl RowFilter {
+    /// `conditions`: those of the scan's filter.
+    pub fn new(scan: &Scan, conditions: &[Expr], table: &TableDef, cx: &EvalCx<'_>) -> RowFilter {
         let compiler = Compiler { columns: &scan.columns, table, cx };
-        let tests: Vec<Test> = scan.filter.iter().map_while(|condition| compiler.test(condition)).collect();
-        let rest = scan.filter.get(tests.len()..).unwrap_or(&[]);
+        let tests: Vec<Test> = conditions.iter().map_while(|condition| compiler.test(condition)).collect();
+        let rest = tests.len();
         let mut read = Vec::new();
-        rest.iter().for_each(|condition| visit::expr_slots(condition, 0, &mut read));
+        conditions.iter().skip(rest).for_each(|condition| visit::expr_slots(condition, 0, &mut read));
         // Generated columns may be computed of any.
         scan.computed.iter().for_each(|column| visit::expr_slots(&column.expr, 0, &mut read));
         let (early, late) = scan.columns.iter().partition(|(_, slot)| read.contains(slot));

@@ -10,10 +10,12 @@ mod keys;
 mod lock;
 mod ranked;
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_plan::bounds::KeyValue;
+use vaquita_plan::eval::fold_for_statement;
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, Scan};
 use vaquita_plan::visit::has_subquery;
@@ -69,7 +71,9 @@ pub struct TableScan<'p> {
     place: Vec<u8>,
     /// The rows that entries have led to, where several may lead to one.
     met: Option<KeyTable>,
-    filter: Option<RowFilter<'p>>,
+    /// The scan's filter, with what is the same for all rows computed.
+    conditions: Cow<'p, [Expr]>,
+    filter: Option<RowFilter>,
     /// The filter asks a search for the row by its clustered key.
     matches_by_key: bool,
     /// What a search has found, and how much of it was read.
@@ -119,6 +123,7 @@ impl<'p> TableScan<'p> {
             given: None,
             place: Vec::new(),
             met: None,
+            conditions: Cow::Borrowed(&scan.filter),
             filter: None,
             matches_by_key: false,
             ranked: None,
@@ -287,7 +292,7 @@ impl Operator for TableScan<'_> {
             return false;
         }
         let cx = frame.cx();
-        let filter = self.filter.get_or_insert_with(|| RowFilter::new(self.scan, &table.def, &cx));
+        let filter = self.filter.get_or_insert_with(|| RowFilter::new(self.scan, &self.conditions, &table.def, &cx));
         filter.set_cut(self.scan, &table.def, column, op, value, &cx);
         true
     }
@@ -298,6 +303,7 @@ impl TableScan<'_> {
     fn prepare(&mut self, table: &Table, frame: &Frame<'_>) -> Result<()> {
         self.pace = frame.statement.part.map(|_| Pace::begin());
         self.takes_turns = frame.statement.part.is_some_and(|part| part.takes_turns(self.scan));
+        self.conditions = fold_for_statement(&self.scan.filter, &frame.cx()).map_or(Cow::Borrowed(&self.scan.filter), Cow::Owned);
         if let Some(index) = self.covering_index() {
             let codec = index_codec(table, index)?;
             for &(position, slot) in &self.scan.columns {
@@ -305,7 +311,7 @@ impl TableScan<'_> {
                 self.entry_parts.push((part.ok_or_else(|| Error::internal("the index does not cover the column"))?, slot));
             }
         } else if !self.scan.filter.is_empty() {
-            self.filter = Some(RowFilter::new(self.scan, &table.def, &frame.cx()));
+            self.filter = Some(RowFilter::new(self.scan, &self.conditions, &table.def, &frame.cx()));
             self.matches_by_key = self.scan.filter.iter().any(has_subquery);
         }
         if !matches!(frame.statement.session.time_zone(), TimeZone::Utc) {
@@ -598,7 +604,7 @@ impl TableScan<'_> {
                 self.decode_entry(index_codec(table, index)?, frame)?;
                 self.compute(frame)?;
             }
-            return frame.all_true(&self.scan.filter);
+            return frame.all_true(&self.conditions);
         }
         if !wanted && self.filter.is_none() {
             return Ok(true);
@@ -617,7 +623,7 @@ impl TableScan<'_> {
                 Truth::True => {
                     self.decode(&filter.early, &view, frame)?;
                     self.compute(frame)?;
-                    if !frame.all_true(filter.rest)? || filter.is_cut(&view) {
+                    if !frame.all_true(self.conditions.get(filter.rest..).unwrap_or(&[]))? || filter.is_cut(&view) {
                         return Ok(false);
                     }
                     if wanted {
@@ -627,7 +633,7 @@ impl TableScan<'_> {
                 Truth::Unsure => {
                     self.decode(&self.scan.columns, &view, frame)?;
                     self.compute(frame)?;
-                    if !frame.all_true(&self.scan.filter)? {
+                    if !frame.all_true(&self.conditions)? {
                         return Ok(false);
                     }
                 }

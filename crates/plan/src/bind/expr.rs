@@ -3,6 +3,8 @@
 //! Operators become comparisons, connectives and calls of `func`; names are resolved by `scope`. What
 //! MySQL decides while resolving (types, collations, number of operands) is decided here by `typing`.
 
+use std::sync::atomic::Ordering;
+
 use vaquita_parser as ast;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
@@ -86,9 +88,9 @@ impl Binder<'_> {
                 Ok(negate_if(*negated, typing::compare_list(value, list)?))
             }
             E::Like { expr, pattern, escape, negated } => {
-                let mut args = vec![self.scalar(expr)?, self.scalar(pattern)?];
+                let mut args = vec![self.scalar(expr)?, self.pattern(pattern)?];
                 if let Some(escape) = escape {
-                    args.push(self.scalar(escape)?);
+                    args.push(self.escape(escape)?);
                 }
                 Ok(negate_if(*negated, self.call("LIKE", args)?))
             }
@@ -137,12 +139,39 @@ impl Binder<'_> {
         }
     }
 
+    /// Error 1210 for a constant that is more than a character, or none where nothing else escapes.
+    fn escape(&mut self, escape: &ast::Expr) -> Result<Expr> {
+        let bound = self.scalar(escape)?;
+        if let ExprKind::Literal(Value::Bytes(text)) = &bound.kind
+            && !func::is_escape(text, bound.ty.collation, self.cx.settings.sql_mode)
+        {
+            return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
+        }
+        Ok(bound)
+    }
+
+    fn pattern(&mut self, pattern: &ast::Expr) -> Result<Expr> {
+        let around = std::mem::replace(&mut self.in_pattern, true);
+        let bound = self.scalar(pattern);
+        self.in_pattern = around;
+        bound
+    }
+
     pub fn param(&self, n: usize) -> Expr {
+        let text = self.cx.patterns.get(n).and_then(Option::as_ref).filter(|_| self.in_pattern);
+        if let (Some(text), false) = (text, self.cx.variables) {
+            let collation = self.cx.settings.connection_collation;
+            return Expr::literal(Value::bytes(text), ColumnType::varchar(text::char_count(text, collation) as u32, collation));
+        }
         let given = self.cx.param_types.get(n).filter(|ty| ty.kind != TypeKind::Null).cloned();
         // Its kind is its value's; a text comes in the connection's charset.
         let ty = given.unwrap_or_else(|| ColumnType { collation: self.cx.settings.connection_collation, ..ColumnType::null() });
         if self.cx.variables {
-            return Expr::variable(n, ty);
+            let variable = Expr::variable(n, ty);
+            return match text {
+                Some(text) => Expr { kind: ExprKind::Literal(Value::bytes(text)), ..variable },
+                None => variable,
+            };
         }
         Expr { kind: ExprKind::Param(n), ty, nullable: true, coercibility: 4 }
     }
@@ -168,6 +197,7 @@ impl Binder<'_> {
 
     fn assign_var(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
         self.variables_allowed()?;
+        self.facts.assigns.store(true, Ordering::Relaxed);
         let value = self.scalar(value)?;
         let (mut ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
         if ty.kind == TypeKind::Bit {

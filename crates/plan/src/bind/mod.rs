@@ -51,6 +51,7 @@ use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, FullTextMatch, Slot};
+use crate::logical::StatementFacts;
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SharedQuery, SortKey};
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
@@ -77,6 +78,8 @@ pub struct PlanContext<'a> {
     pub settings: &'a PlanSettings,
     /// The types of `?` by position; missing ones are taken from where they stand.
     pub param_types: &'a [ColumnType],
+    /// Texts that stand for `?` in patterns of LIKE, by position: the plan is made for them.
+    pub patterns: &'a [Option<Box<[u8]>>],
     /// `?` are variables of a stored program.
     pub variables: bool,
     /// Types of user variables that are set.
@@ -105,6 +108,7 @@ impl<'a> PlanContext<'a> {
             insert_target: None,
             settings: const { &PlanSettings::DEFAULT },
             param_types: &[],
+            patterns: &[],
             variables: false,
             user_var_type: None,
             sys_var_type: None,
@@ -303,6 +307,9 @@ pub(crate) struct Binder<'a> {
     hint_warnings: Vec<Error>,
     /// `optimizer_switch`, as the statement has it.
     switches: Switches,
+    /// What is bound is a pattern of LIKE.
+    in_pattern: bool,
+    facts: Arc<StatementFacts>,
 }
 
 /// Expressions, tables and queries that are bound between two looks at the interrupt.
@@ -351,6 +358,8 @@ impl<'a> Binder<'a> {
             hinted_blocks: 0,
             hint_warnings: Vec::new(),
             switches: cx.settings.switches,
+            in_pattern: false,
+            facts: Arc::new(StatementFacts { escape: cx.settings.like_escape(), ..StatementFacts::default() }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Queries: WITH, set operations, VALUES, TABLE, and the ORDER BY and LIMIT around them.
 
+use std::sync::Arc;
 use vaquita_parser as ast;
 use vaquita_types::errno::ErrorDef;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
@@ -367,7 +368,14 @@ fn calculates_found_rows(mut body: &ast::QueryBody) -> bool {
 }
 
 fn block_of(root: Logical, output: Vec<OutputColumn>) -> LogicalBlock {
-    LogicalBlock { root, read: Read::Output(output), straight: false, calc_found_rows: false, hints: BlockHints::default() }
+    LogicalBlock {
+        root,
+        read: Read::Output(output),
+        straight: false,
+        calc_found_rows: false,
+        facts: Arc::default(),
+        hints: BlockHints::default(),
+    }
 }
 
 /// Beside texts and dates a set operation takes BIT and YEAR for numbers.

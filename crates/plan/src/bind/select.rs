@@ -4,6 +4,7 @@
 //! 2. GROUP BY, HAVING, windows and ORDER BY are bound; grouped expressions are replaced by the slots of the keys.
 //! 3. The bound clauses become the block's logical tree.
 
+use std::sync::Arc;
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, Value, errno};
 
@@ -299,6 +300,7 @@ impl Binder<'_> {
             read: Read::Output(block.output),
             straight: block.straight || self.has_fixed_order(),
             calc_found_rows: block.calc_found_rows,
+            facts: Arc::clone(&self.facts),
             hints: self.block_hints(),
         }
     }

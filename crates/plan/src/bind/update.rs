@@ -3,6 +3,7 @@
 //! All columns of every changed table get slots, so that the executor can build the new row in the frame;
 //! assignments are in their written order and each sees what those before it set, as in MySQL.
 
+use std::sync::Arc;
 use vaquita_parser as ast;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result, errno};
@@ -253,7 +254,8 @@ impl Binder<'_> {
         let root = tree.unwrap_or(Logical::One).filtered(filter).sorted(keys, limit);
         let straight = self.has_fixed_order();
         let hints = self.block_hints();
-        self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight, calc_found_rows: false, hints })
+        let facts = Arc::clone(&self.facts);
+        self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight, calc_found_rows: false, facts, hints })
     }
 }
 

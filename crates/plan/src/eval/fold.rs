@@ -9,6 +9,7 @@ use super::eval;
 use crate::env::{AskSession, Env, EvalCx, Level, SubqueryRows, VarScope};
 use crate::expr::{Expr, ExprKind, Subquery};
 use crate::settings::{PlanSettings, RunSettings};
+use crate::visit;
 
 /// Replaces every part of `expr` that depends on no row and no parameter, and of the session on `settings` alone, by its value. Parts
 /// whose evaluation fails or warns stay, so that errors and warnings come when (and if) a row is reached.
@@ -49,7 +50,7 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
     if !is_foldable(expr) {
         return;
     }
-    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
+    let env = FoldEnv::of_settings(settings);
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     if let Ok(value) = eval(expr, &cx).map(|v| v.into_owned())
         && !env.unfit.get()
@@ -61,16 +62,93 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
 
 /// A constant whose evaluation under `settings` neither fails nor warns nor asks for anything else.
 pub fn is_silent(expr: &Expr, settings: &PlanSettings) -> bool {
-    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
+    let env = FoldEnv::of_settings(settings);
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     eval(expr, &cx).is_ok() && !env.unfit.get()
 }
 
 /// MySQL's truth of a constant, whatever warnings come of it; none if it cannot be computed.
 pub fn truth_of_constant(expr: &Expr, settings: &PlanSettings) -> Option<Option<bool>> {
-    let env = FoldEnv { settings, unfit: Cell::new(false), looks: Cell::new(0) };
+    let env = FoldEnv::of_settings(settings);
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     expr.eval_bool(&cx).ok()
+}
+
+/// The conditions with every part replaced by its value that depends on no row, but on parameters or on what does not change within a
+/// statement, as the time at which it began; `None` if they have no such part. Parts whose evaluation fails or warns stay.
+pub fn fold_for_statement(conditions: &[Expr], cx: &EvalCx<'_>) -> Option<Vec<Expr>> {
+    if !conditions.iter().any(|condition| visit::any(condition, &is_worth_folding)) {
+        return None;
+    }
+    let mut folded = conditions.to_vec();
+    let mut bytes = 0;
+    folded.iter_mut().for_each(|condition| fold_steady(condition, cx, &mut bytes));
+    Some(folded)
+}
+
+/// No row and no query decides about it.
+pub fn is_known_when_run(expr: &Expr) -> bool {
+    !visit::any(expr, &|part| match &part.kind {
+        ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::Subquery(_) | ExprKind::Match(_) | ExprKind::AssignVar(..) => true,
+        ExprKind::Call(def, _) => !def.is_steady(),
+        _ => false,
+    })
+}
+
+/// The value of what `is_known_when_run`, if its evaluation neither fails nor warns.
+pub fn known_value(constant: &Expr, params: &[Value], env: &dyn Env) -> Option<Value> {
+    let env = FoldEnv { of: Known::Statement(env), unfit: Cell::new(false), looks: Cell::new(0) };
+    let value = eval(constant, &EvalCx { frame: &[], outer: None, params, env: &env }).map(|value| value.into_owned());
+    value.ok().filter(|_| !env.unfit.get())
+}
+
+/// Values of all conditions of a scan together; what is beyond is computed for each row.
+const FOLDED_BYTES_MAX: usize = 1 << 20;
+
+fn is_worth_folding(expr: &Expr) -> bool {
+    !matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_)) && is_steady(expr)
+}
+
+fn is_steady(expr: &Expr) -> bool {
+    let is_steady_itself = match &expr.kind {
+        ExprKind::Literal(_)
+        | ExprKind::Param(_)
+        | ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Not(_)
+        | ExprKind::IsNull(_)
+        | ExprKind::Compare(..)
+        | ExprKind::InList(..)
+        | ExprKind::Case { .. }
+        | ExprKind::Cast(_) => true,
+        ExprKind::Call(def, _) => def.is_steady(),
+        _ => false,
+    };
+    let mut steady = is_steady_itself;
+    if steady {
+        visit::children(expr, &mut |child| steady = steady && is_steady(child));
+    }
+    steady
+}
+
+fn fold_steady(expr: &mut Expr, cx: &EvalCx<'_>, bytes: &mut usize) {
+    if !is_worth_folding(expr) {
+        return visit::children_mut(expr, &mut |child| fold_steady(child, cx, bytes));
+    }
+    let env = FoldEnv { of: Known::Statement(cx.env), unfit: Cell::new(false), looks: Cell::new(0) };
+    let value = eval(expr, &EvalCx { frame: &[], outer: None, params: cx.params, env: &env }).map(|value| value.into_owned());
+    let Ok(value) = value else { return };
+    let taken = match &value {
+        Value::Bytes(text) => text.len(),
+        Value::Json(json) => json.bytes_up_to(FOLDED_BYTES_MAX + 1),
+        _ => 0,
+    };
+    if env.unfit.get() || *bytes + taken > FOLDED_BYTES_MAX {
+        return;
+    }
+    *bytes += taken;
+    expr.nullable |= value.is_null();
+    expr.kind = ExprKind::Literal(value);
 }
 
 /// All operands are literals and the operation itself is a pure function.
@@ -92,19 +170,39 @@ fn is_foldable(expr: &Expr) -> bool {
     }
 }
 
-/// What constants may be computed from: the settings that are part of a plan's key. Whatever else is asked for, and a warning,
-/// makes the expression one that is computed when the plan runs.
+/// What constants may be computed from. Whatever else is asked for, and a warning, makes the expression one that is computed when it is
+/// needed.
 struct FoldEnv<'a> {
-    settings: &'a PlanSettings,
+    of: Known<'a>,
     unfit: Cell<bool>,
     /// How often the interrupt was looked at.
     looks: Cell<u32>,
 }
 
+enum Known<'a> {
+    /// Those that are part of a plan's key.
+    Settings(&'a PlanSettings),
+    Statement(&'a dyn Env),
+}
+
 /// What looks at the interrupt more often takes long: it is computed when the plan runs, where KILL and time limits end it.
 const LOOKS_MAX: u32 = 1000;
 
-impl FoldEnv<'_> {
+impl<'a> FoldEnv<'a> {
+    fn of_settings(settings: &'a PlanSettings) -> FoldEnv<'a> {
+        FoldEnv { of: Known::Settings(settings), unfit: Cell::new(false), looks: Cell::new(0) }
+    }
+
+    fn statement(&self) -> Option<&'a dyn Env> {
+        match self.of {
+            Known::Statement(env) => Some(env),
+            Known::Settings(_) => {
+                self.unfit.set(true);
+                None
+            }
+        }
+    }
+
     fn refuse<T>(&self) -> Result<T> {
         self.unfit.set(true);
         Err(Error::internal("asked for more than the settings of the plan"))
@@ -113,35 +211,38 @@ impl FoldEnv<'_> {
 
 impl Env for FoldEnv<'_> {
     fn statement_time_us(&self) -> i64 {
-        self.unfit.set(true);
-        0
+        self.statement().map_or(0, Env::statement_time_us)
     }
     fn clock_us(&self) -> i64 {
         self.unfit.set(true);
         0
     }
     fn time_zone(&self) -> &TimeZone {
-        &self.settings.time_zone
+        match self.of {
+            Known::Settings(settings) => &settings.time_zone,
+            Known::Statement(env) => env.time_zone(),
+        }
     }
     fn sql_mode(&self) -> u64 {
-        self.settings.sql_mode
+        match self.of {
+            Known::Settings(settings) => settings.sql_mode,
+            Known::Statement(env) => env.sql_mode(),
+        }
     }
     fn run_settings(&self) -> &RunSettings {
-        self.unfit.set(true);
-        const { &RunSettings::DEFAULT }
+        self.statement().map_or(const { &RunSettings::DEFAULT }, Env::run_settings)
     }
     fn warn(&self, _: Level, _: Error) {
         self.unfit.set(true);
     }
-    fn user_var(&self, _: &str) -> Value {
-        self.unfit.set(true);
-        Value::Null
+    fn user_var(&self, name: &str) -> Value {
+        self.statement().map_or(Value::Null, |env| env.user_var(name))
     }
     fn set_user_var(&self, _: &str, _: Value) -> Result<()> {
         self.refuse()
     }
-    fn sys_var(&self, _: VarScope, _: &str) -> Result<Value> {
-        self.refuse()
+    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
+        self.statement().map_or_else(|| self.refuse(), |env| env.sys_var(scope, name))
     }
     fn random(&self) -> f64 {
         self.unfit.set(true);
@@ -154,9 +255,12 @@ impl Env for FoldEnv<'_> {
         self.refuse()
     }
     fn session(&self) -> Result<&dyn AskSession> {
-        self.refuse()
+        self.statement().map_or_else(|| self.refuse(), Env::session)
     }
     fn check_interrupt(&self) -> Result<()> {
+        if let Known::Statement(env) = self.of {
+            env.check_interrupt()?;
+        }
         self.looks.set(self.looks.get() + 1);
         if self.looks.get() > LOOKS_MAX { self.refuse() } else { Ok(()) }
     }

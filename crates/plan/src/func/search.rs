@@ -37,8 +37,7 @@ fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let escape = if call.len() > 2 {
         let given = arg!(call.text(2, cx));
         let given_id = call.arg_type(2).collation;
-        // Nothing escapes only where a backslash would.
-        if text::char_count(&given, given_id) > 1 || given.is_empty() && no_backslash {
+        if !is_escape(&given, given_id, cx.env.sql_mode()) {
             return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
         }
         text::code_point(&given, given_id)
@@ -48,6 +47,14 @@ fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         Some(u32::from(b'\\'))
     };
     Ok(Value::bool(text::like(&text, &pattern, escape, id, cx.env)?))
+}
+
+/// It is one character. It may be none, so that nothing escapes, where a backslash does without it.
+pub fn is_escape(given: &[u8], collation: CollationId, mode: u64) -> bool {
+    match text::char_count(given, collation) {
+        0 => mode & sql_mode::NO_BACKSLASH_ESCAPES == 0,
+        chars => chars == 1,
+    }
 }
 
 /// The collation that LIKE compares by: bytes where either is of bytes.

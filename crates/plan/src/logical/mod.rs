@@ -30,6 +30,7 @@ pub(crate) use not_null::is_null_with;
 pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, UsedView, bit, same_name, set_of};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use vaquita_types::{ColumnType, Error, Result};
 
@@ -134,7 +135,23 @@ pub(crate) struct LogicalBlock {
     pub straight: bool,
     /// SELECT SQL_CALC_FOUND_ROWS.
     pub calc_found_rows: bool,
+    pub facts: Arc<StatementFacts>,
     pub hints: BlockHints,
+}
+
+/// What planning a block must know of the whole statement.
+#[derive(Debug, Default)]
+pub(crate) struct StatementFacts {
+    /// What escapes a character in a pattern of LIKE without ESCAPE.
+    pub escape: Option<u32>,
+    /// It has an `@name := value`, so that no variable is the same for all rows.
+    pub assigns: AtomicBool,
+}
+
+impl StatementFacts {
+    pub fn assigns(&self) -> bool {
+        self.assigns.load(Ordering::Relaxed)
+    }
 }
 
 /// What the statement takes of each row of a block.

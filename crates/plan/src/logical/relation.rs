@@ -7,8 +7,8 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Result};
 
-use super::Inner;
 use super::hints::TableHints;
+use super::{Inner, StatementFacts};
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
 use crate::node::{ColumnOrigin, Limit, RowLock, SharedQuery};
@@ -23,6 +23,7 @@ pub(crate) struct Tables<'a> {
     /// Which relation fills each slot of the block's frame; none for results of aggregation and windows.
     pub owners: &'a [Option<usize>],
     pub switches: Switches,
+    pub facts: &'a StatementFacts,
     pub catalog: &'a dyn Catalog,
 }
 

@@ -81,8 +81,8 @@ pub(crate) fn plan_block(
     if !subqueries.is_empty() {
         plan_block_subqueries(&mut block, relations, subqueries, catalog)?;
     }
-    let switches = block.hints.switches;
-    block::plan(block, &Tables { relations, owners, switches, catalog })
+    let (switches, facts) = (block.hints.switches, Arc::clone(&block.facts));
+    block::plan(block, &Tables { relations, owners, switches, facts: &facts, catalog })
 }
 
 fn plan_inner(inner: &mut Inner, catalog: &dyn Catalog) -> Result<()> {

@@ -247,7 +247,9 @@ impl Planner<'_, '_> {
     /// Adds the indexes that the conditions on the item's tables would use.
     fn want_indexes(&self, item: &Item, conditions: &[&Expr], want: &Want, found: &mut Vec<WantedIndex>) {
         match &item.shape {
-            Shape::Table(relation) => found.extend(told::wanted(&self.tables.relations[*relation], conditions, &want.order)),
+            Shape::Table(relation) => {
+                found.extend(told::wanted(&self.tables.relations[*relation], conditions, &want.order, self.tables.facts))
+            }
             Shape::Nest(items) | Shape::Distinct { items, .. } => {
                 for inner in items {
                     let all: Vec<&Expr> = conditions.iter().copied().chain(&inner.on).collect();
@@ -544,13 +546,14 @@ impl Planner<'_, '_> {
             };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
-        let partitions = partitions::of_scan(rel, conditions);
+        let partitions = partitions::of_scan(rel, conditions, self.tables.facts);
         let may_have = partitions.as_ref().is_none_or(|partitions| partitions::may_merge(want, partitions));
         let want = if may_have { want } else { &NO_WANT };
         let input = TableInput {
             table,
             statistics,
             slots: &slots,
+            facts: self.tables.facts,
             conditions,
             rules: rel.index_rules(self.tables.switches),
             prefers_order: self.tables.switches.prefers_ordering_index(),
@@ -748,7 +751,7 @@ impl Planner<'_, '_> {
     fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
         let refs: Vec<&Expr> = conditions.iter().collect();
         let candidate = self.candidate(relation, &refs, want, true);
-        let mut partitions = partitions::of_scan(&self.tables.relations[relation], &refs);
+        let mut partitions = partitions::of_scan(&self.tables.relations[relation], &refs, self.tables.facts);
         if let Some(partitions) = &mut partitions {
             let is_own = |slot| self.tables.owner(slot) == Some(relation);
             partitions.merged_by = partitions::merged_by(want, &candidate, is_own);

@@ -4,7 +4,7 @@ use super::Want;
 use super::path::Candidate;
 use super::sarg::{Bound, Columns};
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::logical::{Relation, Source};
+use crate::logical::{Relation, Source, StatementFacts};
 use crate::node::SortKey;
 use crate::tree::partition::{PartitionTerm, PartitionTermBound, ScanPartitions};
 use crate::visit;
@@ -15,10 +15,10 @@ const MERGED_PARTITIONS_MAX: usize = 1024;
 const ALTERNATIVES_MAX: usize = 64;
 
 /// The partitions of a relation under conditions that are all true of the rows that are wanted.
-pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr]) -> Option<ScanPartitions> {
+pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr], facts: &StatementFacts) -> Option<ScanPartitions> {
     let (Some(partitions), Source::Base(table)) = (&relation.partitions, &relation.source) else { return None };
     let slots: Vec<Option<Slot>> = (0..relation.columns.len()).map(|c| relation.slot(c)).collect();
-    let columns = Columns { table, slots: &slots };
+    let columns = Columns { table, slots: &slots, facts };
     let mut partitions = partitions.clone();
     for condition in conditions {
         partitions.terms.extend(terms_of(condition, &columns, &partitions));

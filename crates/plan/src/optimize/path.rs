@@ -4,6 +4,7 @@
 //! that gives rows in the wanted order saves the sort, and with LIMIT stops early. Example: for
 //! `WHERE a = ? ORDER BY b LIMIT 10` an index on (a, b) reads ten rows.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,6 +20,7 @@ use super::{Want, cost};
 use crate::bounds::{KeyValue, to_key_value};
 use crate::catalog::{Catalog, TableStatistics, ValueRange};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
+use crate::logical::StatementFacts;
 use crate::logical::hints::{IndexRules, Purpose};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
 use crate::visit;
@@ -34,6 +36,7 @@ pub struct TableInput<'a> {
     pub statistics: &'a TableStatistics,
     /// The slot of each column that anything reads.
     pub slots: &'a [Option<Slot>],
+    pub facts: &'a StatementFacts,
     /// Conditions on this table and what was read before it.
     pub conditions: &'a [&'a Expr],
     /// Which indexes may be used for what.
@@ -64,7 +67,7 @@ pub struct Shares<'a> {
 }
 
 impl Shares<'_> {
-    /// The share of the index's entries that `prefix` allows, if its bounds are literals.
+    /// The share of the index's entries that `prefix` allows, if its bounds are known.
     fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<f64> {
         let has_bounds = prefix.low.is_some() || prefix.high.is_some();
         if prefix.is_empty() || !self.joins && (at == 0 || !has_bounds) || index.is_spatial() || index.multi_valued {
@@ -73,16 +76,32 @@ impl Shares<'_> {
         let mut values = Vec::with_capacity(prefix.equal.len());
         for (alternatives, part) in prefix.equal.iter().zip(&index.parts) {
             let [key] = alternatives.as_slice() else { return None };
-            values.push(literal(table, part, &key.expr)?);
+            values.push(self.value(table, part, &key.expr)?);
         }
         self.asked(table, at, index, prefix, &values)
+    }
+
+    /// A constant as the key of an index part has it.
+    fn value(&self, table: &TableDef, part: &IndexPart, constant: &Expr) -> Option<Value> {
+        let ty = table.columns.get(table.position_of(part.column)?)?.key_type();
+        if part.prefix.is_some() || ty.kind == TypeKind::Timestamp {
+            return None;
+        }
+        let value = match &constant.kind {
+            ExprKind::Literal(value) => Cow::Borrowed(value),
+            _ => Cow::Owned(self.catalog.known_value(constant)?),
+        };
+        match to_key_value(&value, ty) {
+            KeyValue::Exact(value) => Some(value),
+            _ => None,
+        }
     }
 
     fn asked(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix, equal: &[Value]) -> Option<f64> {
         let bounded = index.parts.get(equal.len());
         let bound = |given: &Option<(Expr, Inclusive)>| match given {
             None => Some(None),
-            Some((expr, inclusive)) => literal(table, bounded?, expr).map(|value| Some((value, *inclusive))),
+            Some((expr, inclusive)) => self.value(table, bounded?, expr).map(|value| Some((value, *inclusive))),
         };
         let (low, high) = (bound(&prefix.low)?, bound(&prefix.high)?);
         let mut hasher = DefaultHasher::new();
@@ -95,19 +114,6 @@ impl Shares<'_> {
             let high = high.as_ref().map(|(value, inclusive)| (value, *inclusive));
             self.catalog.share_of_range(table, at, &ValueRange { equal, low, high })
         })
-    }
-}
-
-/// A literal as the key of an index part has it.
-fn literal(table: &TableDef, part: &IndexPart, expr: &Expr) -> Option<Value> {
-    let ExprKind::Literal(value) = &expr.kind else { return None };
-    let ty = table.columns.get(table.position_of(part.column)?)?.key_type();
-    if part.prefix.is_some() || ty.kind == TypeKind::Timestamp {
-        return None;
-    }
-    match to_key_value(value, ty) {
-        KeyValue::Exact(value) => Some(value),
-        _ => None,
     }
 }
 
@@ -178,7 +184,7 @@ pub fn each(input: &TableInput<'_>, give: &mut dyn FnMut(Candidate)) {
         give(finish(input, AccessPath::System, cost::DERIVED_ROWS, cost::DERIVED_ROWS, Vec::new(), false));
         return;
     }
-    let columns = Columns { table: input.table, slots: input.slots };
+    let columns = Columns { table: input.table, slots: input.slots, facts: input.facts };
     let terms: Vec<Vec<Term>> = input.conditions.iter().map(|c| columns.terms(c)).collect();
     give(full_scan(input, false));
     give(full_scan(input, true));
@@ -687,7 +693,7 @@ fn column_of(input: &TableInput<'_>, expr: &Expr) -> Option<usize> {
 
 /// Columns that an equality fixes to one value.
 fn equal_columns(input: &TableInput<'_>) -> Vec<usize> {
-    let columns = Columns { table: input.table, slots: input.slots };
+    let columns = Columns { table: input.table, slots: input.slots, facts: input.facts };
     input
         .conditions
         .iter()

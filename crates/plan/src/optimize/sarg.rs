@@ -4,13 +4,14 @@
 //! as numbers and is not, `int_col = '5'` is (the value is brought into the key's domain, see `bounds`). `exact` says that
 //! the key range means the same as the condition, so that the condition need not be checked again.
 
-use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
+use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::json::Json;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
-use crate::func::wanted_elements;
+use crate::func::{like_collation, wanted_elements};
+use crate::logical::StatementFacts;
 use crate::node::{Inclusive, KeyExpr};
 use crate::visit;
 use crate::{text, typing};
@@ -37,6 +38,7 @@ pub struct Columns<'a> {
     pub table: &'a TableDef,
     /// The slot of each column, if it has one.
     pub slots: &'a [Option<Slot>],
+    pub facts: &'a StatementFacts,
 }
 
 impl Columns<'_> {
@@ -52,7 +54,8 @@ impl Columns<'_> {
         let own = visit::slots(expr).iter().any(|s| self.slots.contains(&Some(*s)));
         !own && !visit::any(expr, &|e| match &e.kind {
             ExprKind::Call(def, _) => def.is_called_each_time(),
-            ExprKind::AssignVar(..) | ExprKind::UserVar(_) => true,
+            ExprKind::UserVar(_) => self.facts.assigns(),
+            ExprKind::AssignVar(..) => true,
             _ => false,
         })
     }
@@ -154,15 +157,22 @@ impl Columns<'_> {
 
     /// `column LIKE 'abc%'`: from the fixed beginning to the greatest text that begins so.
     fn like(&self, args: &[Expr]) -> Vec<Term> {
-        let [value, pattern] = args else { return Vec::new() };
-        let (Some(column), ExprKind::Literal(Value::Bytes(pattern))) = (self.position(value), &pattern.kind) else {
+        let [value, Expr { kind: ExprKind::Literal(Value::Bytes(pattern)), ty: pattern_ty, .. }, escape @ ..] = args else {
             return Vec::new();
         };
+        let Some(column) = self.position(value) else { return Vec::new() };
+        let escape = match escape {
+            [] => self.facts.escape,
+            [Expr { kind: ExprKind::Literal(Value::Bytes(escape)), ty, .. }] => text::code_point(escape, ty.collation),
+            _ => return Vec::new(),
+        };
         let ty = &self.table.columns[column].ty;
-        if !ty.is_bytes() {
+        // What is the same by a collation of bytes is the same by the column's.
+        let compared_by = like_collation(&value.ty, pattern_ty);
+        if !ty.is_bytes() || compared_by != ty.collation && !text::collation_name(compared_by).ends_with("_bin") {
             return Vec::new();
         }
-        let prefix = collation(ty.collation).like_range_prefix(pattern, Some(LIKE_ESCAPE));
+        let prefix = collation(ty.collation).like_range_prefix(pattern, escape);
         if prefix.is_empty() {
             return Vec::new();
         }

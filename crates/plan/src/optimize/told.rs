@@ -8,7 +8,7 @@ use super::sarg::{Bound, Columns};
 use crate::choices::{TableChoices, WantedIndex, Way};
 use crate::explain::access_kind;
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::logical::{Relation, Source, Tables};
+use crate::logical::{Relation, Source, StatementFacts, Tables};
 use crate::node::AccessPath;
 use crate::visit;
 
@@ -57,14 +57,14 @@ fn name(input: &TableInput<'_>, candidate: &Candidate) -> String {
 }
 
 /// The indexes that the conditions on a table would use: values that are known first, then those of other tables, then a range or the order.
-pub fn wanted(relation: &Relation, conditions: &[&Expr], order: &[(Expr, bool)]) -> Vec<WantedIndex> {
+pub fn wanted(relation: &Relation, conditions: &[&Expr], order: &[(Expr, bool)], facts: &StatementFacts) -> Vec<WantedIndex> {
     // A table without an index is one that the server makes.
     let Source::Base(table) = &relation.source else { return Vec::new() };
     if table.indexes.is_empty() {
         return Vec::new();
     }
     let slots: Vec<Option<Slot>> = (0..relation.columns.len()).map(|column| relation.slot(column)).collect();
-    let columns = Columns { table, slots: &slots };
+    let columns = Columns { table, slots: &slots, facts };
     let (mut known, mut joined, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
     let add = |list: &mut Vec<usize>, column: usize| {
         if !list.contains(&column) {

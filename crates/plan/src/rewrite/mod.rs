@@ -31,10 +31,13 @@ mod rows;
 mod semijoins;
 mod subqueries;
 
+use std::sync::Arc;
+
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Relation, Source, Tables, outside_reads, text};
+use crate::logical::{LogicalBlock, Query, Relation, Source, StatementFacts, Tables, outside_reads, text};
+use crate::switches::Switches;
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -59,7 +62,8 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
         semijoins::to_semijoins(query)?;
         decorrelate::to_joins(query)?;
         exists::to_memberships(query)?;
-        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
+        let (switches, facts) = (query.block.hints.switches, Arc::clone(&query.block.facts));
+        let tables = tables_of(&query.relations, &query.owners, (switches, &facts), catalog);
         REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables))?;
         pushdown::push_down(query);
         return rewrite_inside(query, catalog, None);
@@ -82,7 +86,8 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
     exists::to_memberships(query)?;
     step("exists_to_in", query);
     for (name, rewrite) in REWRITES {
-        let tables = tables_of(&query.relations, &query.owners, &query.block, catalog);
+        let (switches, facts) = (query.block.hints.switches, Arc::clone(&query.block.facts));
+        let tables = tables_of(&query.relations, &query.owners, (switches, &facts), catalog);
         rewrite(&mut query.block, &tables)?;
         step(name, query);
     }
@@ -92,16 +97,17 @@ pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Opt
 }
 
 fn tree(query: &Query, catalog: &dyn Catalog) -> String {
-    text::tree(&query.block, &tables_of(&query.relations, &query.owners, &query.block, catalog))
+    let about = (query.block.hints.switches, &*query.block.facts);
+    text::tree(&query.block, &tables_of(&query.relations, &query.owners, about, catalog))
 }
 
 fn tables_of<'a>(
     relations: &'a [Relation],
     owners: &'a [Option<usize>],
-    block: &LogicalBlock,
+    (switches, facts): (Switches, &'a StatementFacts),
     catalog: &'a dyn Catalog,
 ) -> Tables<'a> {
-    Tables { relations, owners, switches: block.hints.switches, catalog }
+    Tables { relations, owners, switches, facts, catalog }
 }
 
 fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {

@@ -24,7 +24,7 @@ use super::server_view::ServerView;
 use super::{Pending, Session};
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, ResultForm, Status};
 use crate::counters::Counter;
-use crate::state::prepared::Cursor;
+use crate::state::prepared::{CachedPlan, Cursor};
 
 /// How a statement ended well.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub(super) struct Planned<'a> {
     /// The types of the parameters; of one that is NULL, the type that its place in the statement tells.
     pub types: &'a [ColumnType],
     pub params: &'a [Value],
+    /// If it is kept, for other values.
+    pub kept: Option<&'a CachedPlan>,
     /// The table that is made of its rows.
     pub creates: Option<&'a str>,
 }
@@ -242,7 +244,7 @@ impl Session {
             Plan::Query(query) => query,
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement)?;
-                self.note_execution(&statement, changed_table(other, changed.affected));
+                self.note_execution(&statement, planned, changed_table(other, changed.affected));
                 if let Some(counter) = changing_counter(other) {
                     self.client.counters.add(counter, changed.affected);
                 }
@@ -267,14 +269,17 @@ impl Session {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
-        self.note_execution(&statement, None);
+        self.note_execution(&statement, planned, None);
         self.env.diagnostics.set_found_rows(found);
         Ok(done)
     }
 
     /// What a statement has done, for those who count.
     #[inline]
-    fn note_execution(&self, statement: &Execution<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
+    fn note_execution(&self, statement: &Execution<'_>, planned: &Planned<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
+        if let Some(kept) = planned.kept {
+            kept.note_examined(statement.examined());
+        }
         let used = self.event.note_tables(&statement.calls, changed);
         self.client.counters.add(Counter::TableOpenCacheHits, used);
         self.event.examined(statement.examined());

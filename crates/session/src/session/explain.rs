@@ -122,7 +122,14 @@ impl Session {
         if statement.analyze {
             let analyzes = std::mem::replace(&mut exchange.analyzes, true);
             let says_why = std::mem::replace(&mut exchange.says_why, self.explain_format(statement) == WHY);
-            let planned = Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values, creates: None };
+            let planned = Planned {
+                plan: &cached.plan,
+                ast: Some(target),
+                types: &cached.types,
+                params: &values,
+                kept: None,
+                creates: None,
+            };
             let flow = self.run_plan(planned, exchange);
             (exchange.analyzes, exchange.says_why) = (analyzes, says_why);
             return flow;

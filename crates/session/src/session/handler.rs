@@ -19,7 +19,7 @@ use super::execute::Done;
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use crate::answer::Flow;
-use crate::state::prepared::VariableTypes;
+use crate::state::prepared::PlanNotes;
 
 /// HANDLER … READ as it was written.
 struct Wanted<'a> {
@@ -147,7 +147,7 @@ impl Session {
         {
             select.items.push(SelectItem::Expr { expr: filter.clone(), alias: None, source_text: String::new() });
         }
-        let (plan, mut uses) = self.bound(&VariableTypes::default(), |context| plan_statement(&ast, context));
+        let (plan, mut uses) = self.bound(&PlanNotes::default(), |context| plan_statement(&ast, context));
         // OPEN has asked for the table itself, and as in MySQL nobody asks again.
         uses.tables.retain(|used| used.table.as_ref().is_none_or(|used| used.id != table.id));
         self.access.allows(&uses, Some(&self.catalog))?;
@@ -188,7 +188,7 @@ impl Session {
 
     /// Error 1210 for what is no constant.
     fn key_value(&self, expr: &Expr) -> Result<(Value, ColumnType)> {
-        let (bound, _) = self.bound(&VariableTypes::default(), |context| bind_scalar(expr, context));
+        let (bound, _) = self.bound(&PlanNotes::default(), |context| bind_scalar(expr, context));
         let wrong = || Error::new(&ER_WRONG_ARGUMENTS, &[&"HANDLER ... READ"]);
         let bound = bound.map_err(|_| wrong())?;
         match bound.kind {

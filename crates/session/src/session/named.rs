@@ -64,7 +64,14 @@ impl Session {
             Ok((ast, values, Some(plan))) => {
                 session.client.counters.add(Counter::StmtExecute, 1);
                 session.client.counters.statement(StatementKind::of(&ast));
-                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values, creates: None };
+                let planned = Planned {
+                    plan: &plan.plan,
+                    ast: Some(&ast),
+                    types: &plan.types,
+                    params: &values,
+                    kept: Some(&plan),
+                    creates: None,
+                };
                 session.run_plan(planned, exchange)
             }
             Ok((ast, values, None)) => {

@@ -25,7 +25,7 @@ use crate::answer::Flow;
 use crate::clients::Client;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
-use crate::state::prepared::VariableTypes;
+use crate::state::prepared::PlanNotes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::registry;
 use crate::variables::settings::{Completion, Settings};
@@ -282,7 +282,7 @@ impl Session {
     }
 
     fn kill_statement(&mut self, id: &ast::Expr, query_only: bool) -> Result<Done> {
-        let (_, uses) = self.bound(&VariableTypes::default(), |context| vaquita_plan::bind::bind_scalar(id, context));
+        let (_, uses) = self.bound(&PlanNotes::default(), |context| vaquita_plan::bind::bind_scalar(id, context));
         if !uses.tables.is_empty() {
             return Err(Error::unsupported("Usage of subqueries or stored function calls as part of this statement"));
         }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use vaquita_exec::catalog::PlanCatalog;
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
@@ -17,7 +17,8 @@ use vaquita_plan::explain;
 use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::params::{
-    free_parameters, parameter_types, parameters_beside_texts, text_parameter, texts_read_as, type_at_place, type_of_parameter,
+    free_parameters, parameter_types, parameters_beside_texts, parameters_in_patterns, text_parameter, texts_read_as,
+    type_at_place, type_of_parameter,
 };
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::text::is_string;
@@ -31,7 +32,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
+use crate::state::prepared::{CachedPlan, PlanNotes, Planner, Prepared, Variable};
 use crate::variables::settings::word;
 use crate::variables::{Def, Var, registry};
 
@@ -51,7 +52,7 @@ impl Session {
             return Ok(());
         }
         // What is bound here runs later: other errors are told then.
-        let no_variables = VariableTypes::default();
+        let no_variables = PlanNotes::default();
         match facts.binds {
             Binds::Nothing | Binds::Plan | Binds::WhenItRuns => Ok(()),
             Binds::Scalars => binds::scalars(ast)
@@ -71,22 +72,15 @@ impl Session {
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
         let tell = |warning| self.env.push_warning(Level::Warning, warning);
-        self.plan_noting(ast, param_types, &VariableTypes::default(), &tell).map(|(plan, _)| plan)
+        self.plan_noting(ast, Given::of_types(param_types, &[]), &PlanNotes::default(), &tell).map(|(plan, _)| plan)
     }
 
-    /// A plan that the session may run, and what it uses; `variables` gets the types of variables that are asked for, `tell` warnings of
-    /// hints.
-    fn plan_noting(
-        &self,
-        ast: &Ast,
-        param_types: &[ColumnType],
-        variables: &VariableTypes,
-        tell: &dyn Fn(Error),
-    ) -> Result<(Plan, UseList)> {
+    /// A plan that the session may run, and what it uses; `notes` gets what is asked for, `tell` warnings of hints.
+    fn plan_noting(&self, ast: &Ast, given: Given<'_>, notes: &PlanNotes, tell: &dyn Fn(Error)) -> Result<(Plan, UseList)> {
         let limited = self.with_select_limit(ast);
-        let (plan, uses) = self.bound(variables, |context| {
-            let hint_warning = Some(tell);
-            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, hint_warning, ..*context })
+        let (plan, uses) = self.bound_for_run(given.values, notes, |context| {
+            let (hint_warning, Given { types: param_types, patterns, .. }) = (Some(tell), given);
+            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, patterns, hint_warning, ..*context })
         });
         // What it may not use comes before what is wrong with it.
         self.allows(&uses)?;
@@ -95,7 +89,7 @@ impl Session {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
         if self.env.settings.traces {
-            self.trace(limited.as_ref().unwrap_or(ast), &uses, param_types);
+            self.trace(limited.as_ref().unwrap_or(ast), &uses, given);
         }
         let settings = &self.env.settings.plan;
         if !settings.big_selects && explain::examines_more(&plan, settings.join_rows_max) {
@@ -106,7 +100,7 @@ impl Session {
 
     /// Keeps what the optimizer chose between, unless the statement reads such traces. Of views and programs of others it tells what EXPLAIN would.
     #[cold]
-    fn trace(&self, ast: &Ast, uses: &UseList, param_types: &[ColumnType]) {
+    fn trace(&self, ast: &Ast, uses: &UseList, Given { types: param_types, patterns, values }: Given<'_>) {
         const OWN: &str = "optimizer_trace";
         let text = self.client.snapshot().info.map(|text| text.trim().to_string()).unwrap_or_default();
         if text.to_ascii_lowercase().contains(OWN) {
@@ -116,9 +110,13 @@ impl Session {
         if self.access.is_definers() || self.access.may_explain(uses, &self.catalog).is_err() {
             return self.env.traces.borrow_mut().add(text, None, limits);
         }
-        let variables = VariableTypes::default();
+        let notes = PlanNotes::default();
         let one_line = word(&self.env.settings.of(Var::OptimizerTrace)).contains("one_line=on");
-        let traced = self.bound(&variables, |context| trace(ast, &text, one_line, &PlanContext { param_types, ..*context })).0;
+        let traced = self
+            .bound_for_run(values, &notes, |context| {
+                trace(ast, &text, one_line, &PlanContext { param_types, patterns, ..*context })
+            })
+            .0;
         if let Ok(traced) = traced {
             self.env.traces.borrow_mut().add(text, Some(traced), limits);
         }
@@ -138,49 +136,61 @@ impl Session {
 
     /// Runs `bind` with what planning may know of this session, which must be allowed to use what was bound.
     pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> Result<R> {
-        let (bound, uses) = self.bound(&VariableTypes::default(), bind);
+        let (bound, uses) = self.bound(&PlanNotes::default(), bind);
         self.allows(&uses)?;
         bound
     }
 
-    /// The same without asking: what was bound, or an error, and what it uses. `variables` gets the types of variables that are asked for.
-    pub(super) fn bound<R>(
+    /// The same without asking: what was bound, or an error, and what it uses. `notes` gets what is asked for.
+    pub(super) fn bound<R>(&self, notes: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
+        self.bound_for_run(&[], notes, bind)
+    }
+
+    /// The same of what runs first with these values of its parameters.
+    fn bound_for_run<R>(
         &self,
-        variables: &VariableTypes,
+        values: &[Value],
+        notes: &PlanNotes,
         bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
     ) -> (Result<R>, UseList) {
         let catalog = PlanCatalog::within(&self.catalog, self.transaction.shared());
+        let catalog = catalog.for_run(&self.env, values, &notes.guesses);
         let settings = (&*self.env.settings.plan, self.programs.variables);
-        bind_in(&catalog, settings, &self.env, &self.client.interrupt, variables, bind)
+        bind_in(&catalog, settings, &self.env, &self.client.interrupt, notes, bind)
     }
 
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
-    pub(super) fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
-        self.fresh_plan_telling(ast, types, true)
+    pub(super) fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan> {
+        self.fresh_plan_telling(ast, given, true)
     }
 
     /// The same; `tells`: of hints that are ignored.
-    fn fresh_plan_telling(&self, ast: &Ast, types: &[ColumnType], tells: bool) -> Result<CachedPlan> {
+    fn fresh_plan_telling(&self, ast: &Ast, given: Given<'_>, tells: bool) -> Result<CachedPlan> {
         let catalog_version = self.catalog.version();
         let settings = Arc::clone(&self.env.settings.plan);
-        let variables = VariableTypes::default();
+        let notes = PlanNotes::default();
         let tell = |warning| {
             if tells {
                 self.env.push_warning(Level::Warning, warning);
             }
         };
-        let (plan, uses) = self.plan_noting(ast, types, &variables, &tell)?;
-        let variables = variables.into_list();
+        let (plan, uses) = self.plan_noting(ast, given, &notes, &tell)?;
+        let guesses = notes.guesses.get();
+        let variables = notes.into_variables();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
         let has_definers = uses.has_definers();
         Ok(CachedPlan {
             shape: explain::shape(&plan),
             plan,
-            types: types.into(),
+            types: given.types.into(),
             reads: Box::default(),
             binaries: Box::default(),
             beside_texts: Box::default(),
+            in_patterns: Box::default(),
+            patterns: given.patterns.into(),
             of_its_values: false,
+            guesses,
+            examined_many: AtomicBool::new(false),
             catalog_version,
             settings,
             variables,
@@ -199,7 +209,7 @@ impl Session {
         values: &mut Cow<'_, [Value]>,
         before: Option<&CachedPlan>,
     ) -> Result<CachedPlan> {
-        let mut plan = self.fresh_plan_telling(ast, &[], before.is_none())?;
+        let mut plan = self.fresh_plan_telling(ast, Given { values, ..Given::default() }, before.is_none())?;
         let warnings = take_json_warnings(&mut plan.plan);
         if before.is_none() {
             // As MySQL: when it is prepared, and not when it runs.
@@ -225,6 +235,11 @@ impl Session {
         if beside_texts.contains(&true) {
             plan.beside_texts = beside_texts.into();
         }
+        let in_patterns = parameters_in_patterns(&plan.plan, parameters);
+        if in_patterns.contains(&true) {
+            plan.in_patterns = in_patterns.into();
+        }
+        let patterns = plan.patterns_of(values, self.prepared.binaries());
         let beside_text = |n: usize| {
             let value = values.get(n).filter(|_| plan.beside_texts.get(n) == Some(&true))?;
             type_beside_text(value)
@@ -234,7 +249,8 @@ impl Session {
             let wants_text = places.get(n).is_none_or(|place| place.as_ref().is_none_or(is_string));
             wants_text && self.prepared.binaries().get(n) == Some(&true)
         };
-        if (0..parameters).all(|n| !free[n] && !is_binary(n) && beside_text(n).is_none()) && kept_texts.is_empty() {
+        let is_typed = (0..parameters).all(|n| !free[n] && !is_binary(n) && beside_text(n).is_none()) && kept_texts.is_empty();
+        if is_typed && patterns.is_empty() {
             return Ok(plan);
         }
         let type_of = |n: usize| {
@@ -248,10 +264,22 @@ impl Session {
             false if is_binary(n) || kept_texts.contains(&n) => text_parameter(self.collation_of_parameter(n)),
             false => beside_text(n).unwrap_or_else(ColumnType::null),
         });
-        let mut typed = self.fresh_plan_telling(ast, &types.collect::<Vec<_>>(), false)?;
+        let types = if is_typed { Vec::new() } else { types.collect() };
+        self.plan_again(ast, Given { types: &types, patterns: &patterns, values }, &plan)
+    }
+
+    /// A plan for other types or patterns than `before`, which knows what its parameters are.
+    fn plan_again(&self, ast: &Ast, given: Given<'_>, before: &CachedPlan) -> Result<CachedPlan> {
+        let mut typed = self.fresh_plan_telling(ast, given, false)?;
         take_json_warnings(&mut typed.plan);
-        let CachedPlan { reads, beside_texts, binaries, of_its_values, .. } = plan;
-        Ok(CachedPlan { reads, beside_texts, binaries, of_its_values, ..typed })
+        Ok(CachedPlan {
+            reads: before.reads.clone(),
+            beside_texts: before.beside_texts.clone(),
+            in_patterns: before.in_patterns.clone(),
+            binaries: before.binaries.clone(),
+            of_its_values: before.of_its_values,
+            ..typed
+        })
     }
 
     /// That of a text or a binary string among the values.
@@ -336,6 +364,13 @@ impl Session {
             let fits = complaints.is_empty() || fits_places(kept, &values);
             if fits && !kept.of_its_values && self.is_typed_for(kept, &read) {
                 self.warn_of_parameters(kept, complaints)?;
+                let patterns = kept.patterns_of(&read, self.prepared.binaries());
+                if patterns != kept.patterns || kept.is_outgrown() {
+                    self.authorize(&prepared.ast)?;
+                    let given = Given { types: &kept.types, patterns: &patterns, values: &read };
+                    let plan = self.plan_again(&prepared.ast, given, kept)?;
+                    return Ok((Arc::new(plan), read));
+                }
                 self.access.may_run(kept, &self.catalog)?;
                 return Ok((kept.clone(), read));
             }
@@ -343,6 +378,22 @@ impl Session {
         self.authorize(&prepared.ast)?;
         let plan = self.typed_plan(&prepared.ast, prepared.parameters, &mut values, kept.map(|kept| &**kept))?;
         Ok((Arc::new(plan), values))
+    }
+}
+
+/// What a plan is made for, of the parameters in their order.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    pub types: &'a [ColumnType],
+    /// `CachedPlan::patterns`.
+    pub patterns: &'a [Option<Box<[u8]>>],
+    /// What they are when the plan runs first, as far as that is known.
+    pub values: &'a [Value],
+}
+
+impl<'a> Given<'a> {
+    pub fn of_types(types: &'a [ColumnType], values: &'a [Value]) -> Given<'a> {
+        Given { types, patterns: &[], values }
     }
 }
 
@@ -379,14 +430,14 @@ pub(super) fn bind_in<R>(
     settings: (&PlanSettings, bool),
     env: &Environment,
     interrupt: &Interrupt,
-    variables: &VariableTypes,
+    notes: &PlanNotes,
     bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
 ) -> (Result<R>, UseList) {
     let uses = Uses::default();
     let mut context = PlanContext::new(catalog, Place::Statement(&uses));
     (context.settings, context.variables) = settings;
-    let user_var_type = |name: &str| variables.note(Variable::User(name.into()), env);
-    let sys_var_type = |name: &str| variables.note(Variable::System(name.into()), env).map_or_else(|| env.sys_var_type(name), Ok);
+    let user_var_type = |name: &str| notes.note(Variable::User(name.into()), env);
+    let sys_var_type = |name: &str| notes.note(Variable::System(name.into()), env).map_or_else(|| env.sys_var_type(name), Ok);
     context.user_var_type = Some(&user_var_type);
     context.sys_var_type = Some(&sys_var_type);
     context.sys_var_warning = Some(&|name: &str| registry().find(name).and_then(Def::deprecation));
@@ -412,12 +463,12 @@ impl Planner for Session {
         &self.env.settings.plan
     }
 
-    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
+    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType], values: &[Value]) -> Option<CachedPlan> {
         // It is planned under other settings.
         if !hinted::variables(ast).is_empty() {
             return None;
         }
-        let plan = self.fresh_plan(ast, types).ok();
+        let plan = self.fresh_plan(ast, Given::of_types(types, values)).ok();
         if self.env.diagnostics.count() > 0 {
             self.env.begin_statement();
             return None;

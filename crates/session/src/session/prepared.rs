@@ -191,8 +191,14 @@ impl Session {
             prepared.plan = Some(cached.clone());
         }
         self.note_plan(&prepared.line, cached.shape, &cached.plan);
-        let planned =
-            Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: &values, creates: None };
+        let planned = Planned {
+            plan: &cached.plan,
+            ast: Some(&prepared.ast),
+            types: &cached.types,
+            params: &values,
+            kept: Some(&cached),
+            creates: None,
+        };
         if !cursor {
             return self.run_plan(planned, exchange);
         }

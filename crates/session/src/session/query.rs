@@ -119,8 +119,14 @@ impl Session {
             self.client.counters.statement(StatementKind::of(&ast));
             match self.log_query(&ast, sql, false).and_then(|()| self.access.may_run(&plan, &self.catalog)) {
                 Ok(()) => {
-                    let planned =
-                        Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: texts.values(), creates: None };
+                    let planned = Planned {
+                        plan: &plan.plan,
+                        ast: Some(&ast),
+                        types: &plan.types,
+                        params: texts.values(),
+                        kept: Some(&plan),
+                        creates: None,
+                    };
                     self.run_plan(planned, exchange)
                 }
                 Err(error) => self.fail(&error, exchange),
@@ -153,7 +159,10 @@ impl Session {
                 if !exchange.in_program {
                     self.note_new_plan(&plan);
                 }
-                self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], creates: None }, exchange)
+                self.run_plan(
+                    Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], kept: None, creates: None },
+                    exchange,
+                )
             }
             Err(error) => self.fail(&error, exchange),
         }

@@ -33,7 +33,7 @@ use crate::logs::{Wants, check_name, is_applied};
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::VariableTypes;
+use crate::state::prepared::PlanNotes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::{Settings, isolation_of};
 use crate::variables::{
@@ -223,7 +223,7 @@ impl Session {
         let type_of = |(n, value)| type_of_parameter(value, self.collation_of_parameter(n)).unwrap_or_else(ColumnType::null);
         let types: Vec<_> = self.prepared.values().iter().enumerate().map(type_of).collect();
         let tell = |warning| self.env.push_warning(Level::Warning, warning);
-        let (bound, uses) = self.bound(&VariableTypes::default(), |context| {
+        let (bound, uses) = self.bound(&PlanNotes::default(), |context| {
             bind_scalar(expr, &PlanContext { param_types: &types, hint_warning: Some(&tell), ..*context })
         });
         admits(&uses)?;

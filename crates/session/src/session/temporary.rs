@@ -35,7 +35,8 @@ impl Session {
             return self.succeed(&Done::nothing(), exchange);
         };
         let params = self.prepared.take_values();
-        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params, creates: Some(&create.name.name) };
+        let planned =
+            Planned { plan: &plan, ast: None, types: &[], params: &params, kept: None, creates: Some(&create.name.name) };
         let flow = self.run_plan(planned, exchange);
         if !exchange.failed {
             self.note_created();

@@ -6,7 +6,7 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
 use vaquita_storage::{IndexCodec, KeyRange, Table};
-use vaquita_types::geometry::Geometry;
+use vaquita_types::geometry::{Geometry, GeometryKind};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -56,7 +56,7 @@ fn window_ranges(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame
         None => geometry.shape.bounds(),
     });
     match bounds {
-        Some(bounds) => out.extend(codec.window_ranges(bounds)),
+        Some(bounds) => out.extend(codec.window_ranges(bounds, column.ty.geometry_kind() == GeometryKind::Point)),
         None => out.push(codec.all()),
     }
     Ok(())

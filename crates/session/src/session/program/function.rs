@@ -8,8 +8,9 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::{Execution, Functions, KeptTriggers, SessionEnv, TriggeredRow};
 use vaquita_exec::store_in_variable;
 use vaquita_parser::ast::{Expr, Name, SelectInto};
@@ -35,7 +36,7 @@ use vaquita_types::{ColumnType, Error, Result, Value, stack};
 use super::super::admission::refuse_by_read_only;
 use super::super::hinted;
 use super::super::lock_tables::admit_inner_plan;
-use super::super::planning::bind_in;
+use super::super::planning::{Given, bind_in};
 use super::super::server_view::ServerView;
 use super::super::statement_logs::log_in_function;
 use super::answer::CursorRows;
@@ -48,7 +49,7 @@ use super::reached_tables;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, VariableTypes};
+use crate::state::prepared::{CachedPlan, PlanNotes};
 use crate::variables::Var;
 
 /// DDL statements that may come between the planning of a query and its start before it fails.
@@ -273,13 +274,17 @@ impl FunctionHost<'_> {
         let mut replans = 0;
         loop {
             self.admit(&plan.plan)?;
-            let ran = self.run_part(frame, Tables::Of(&plan.plan), &plan.plan, &mut f);
+            let ran = self.run_part(frame, Tables::Of(&plan.plan), &plan.plan, |tree, statement| {
+                let ran = f(tree, statement);
+                plan.note_examined(statement.examined());
+                ran
+            });
             let Err(error) = ran else { return ran };
             if error.next() != Next::Replan || replans >= REPLANS_MAX {
                 return Err(error);
             }
             replans += 1;
-            plan = Arc::new(self.fresh_plan(ast, &frame.types)?);
+            plan = Arc::new(self.fresh_plan(ast, Given::of_types(&frame.types, &frame.values))?);
         }
     }
 
@@ -296,7 +301,10 @@ impl FunctionHost<'_> {
         let ran = {
             let in_use = InUse { tables, outer: self.view.in_use };
             let view = self.inner_view(&in_use);
-            f(plan, &self.inner(&view, &frame.values))
+            let inner = self.inner(&view, &frame.values);
+            let ran = f(plan, &inner);
+            self.statement.calls.include(&inner.calls);
+            ran
         };
         let mut txn = self.statement.txn.borrow_mut();
         match (&ran, part) {
@@ -424,6 +432,20 @@ fn targets(plan: &Plan) -> Vec<TableRef> {
     }
 }
 
+impl FunctionHost<'_> {
+    /// As `bound`, of what runs first with these values of the variables.
+    fn bound_for_run<R>(
+        &self,
+        values: &[Value],
+        notes: &PlanNotes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList) {
+        let catalog = PlanCatalog::within(self.statement.catalog, self.statement.txn);
+        let catalog = catalog.for_run(&self.outside, values, &notes.guesses);
+        bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, notes, bind)
+    }
+}
+
 impl Host for FunctionHost<'_> {
     fn env(&self) -> &Environment {
         self.view.env
@@ -471,17 +493,17 @@ impl Host for FunctionHost<'_> {
         false
     }
 
-    fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
-        let catalog = vaquita_exec::catalog::PlanCatalog::within(self.statement.catalog, self.statement.txn);
-        bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, variables, bind)
+    fn bound<R>(&self, notes: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
+        self.bound_for_run(&[], notes, bind)
     }
 
-    fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
-        let variables = VariableTypes::default();
+    fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan> {
+        let notes = PlanNotes::default();
         let catalog_version = self.catalog().version();
         let tell = |warning| self.view.env.push_warning(Level::Warning, warning);
-        let (plan, uses) = self.bound(&variables, |context| {
-            plan_statement(ast, &PlanContext { param_types: types, hint_warning: Some(&tell), ..*context })
+        let (plan, uses) = self.bound_for_run(given.values, &notes, |context| {
+            let Given { types: param_types, patterns, .. } = given;
+            plan_statement(ast, &PlanContext { param_types, patterns, hint_warning: Some(&tell), ..*context })
         });
         self.allows(&uses)?;
         let plan = plan?;
@@ -492,14 +514,18 @@ impl Host for FunctionHost<'_> {
             plan,
             // It is part of the statement that called.
             shape: None,
-            types: types.into(),
+            types: given.types.into(),
             reads: Box::default(),
             of_its_values: false,
             binaries: Box::default(),
             beside_texts: Box::default(),
+            in_patterns: Box::default(),
+            patterns: given.patterns.into(),
+            guesses: notes.guesses.get(),
+            examined_many: AtomicBool::new(false),
             catalog_version,
             settings: self.outside.settings.plan.clone(),
-            variables: variables.into_list(),
+            variables: notes.into_variables(),
             has_definers: uses.has_definers(),
             uses,
             allowed_under: AtomicU64::new(self.access().rights().serial),

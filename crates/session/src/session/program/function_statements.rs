@@ -19,7 +19,7 @@ use super::super::set::{Assignment, SetRules, bare_word, client_charset, names, 
 use super::frame::Frame;
 use super::function::{FunctionHost, InUse, Tables};
 use super::interpreter::{Host, Interpreter};
-use crate::state::prepared::VariableTypes;
+use crate::state::prepared::PlanNotes;
 use crate::variables::{Var, registry};
 
 impl FunctionHost<'_> {
@@ -194,7 +194,7 @@ impl FunctionHost<'_> {
         let in_use = InUse { tables: Tables::Beside(creates), outer: view.in_use };
         let server = self.inner_view(&in_use);
         let planner = |ast: &Ast, target: Option<&TableRef>| {
-            let (plan, uses) = self.bound(&VariableTypes::default(), |context| {
+            let (plan, uses) = self.bound(&PlanNotes::default(), |context| {
                 plan_statement(ast, &PlanContext { insert_target: target, param_types: &frame.types, ..*context })
             });
             self.allows(&uses)?;

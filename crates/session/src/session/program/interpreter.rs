@@ -11,6 +11,7 @@ use vaquita_plan::bind::{Hinted, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::eval::print::unmarked;
 use vaquita_plan::expr::Expr as BoundTree;
+use vaquita_plan::params::parameters_in_patterns;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_plan::visit::{calls_stored, has_subquery};
@@ -21,12 +22,13 @@ use vaquita_types::errno::{
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::super::planning::Given;
 use super::conditions::{Raised, handler, is_same};
 use super::frame::{ActiveHandler, Frame};
 use crate::programs::BoundExpr;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, VariableTypes};
+use crate::state::prepared::{CachedPlan, PlanNotes};
 use crate::state::user_variables::type_of_value;
 
 /// What the steps of a program need of the world.
@@ -47,8 +49,8 @@ pub trait Host {
     fn begin_step(&mut self) -> u64;
     /// The session ends: no further step.
     fn closes(&self) -> bool;
-    fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList);
-    fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan>;
+    fn bound<R>(&self, variables: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList);
+    fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan>;
     /// An expression that reads tables or calls functions.
     fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value>;
     /// An expression that no program has.
@@ -231,7 +233,11 @@ pub trait Interpreter: Host {
         if let Some(plan) = &frame.plans[id]
             && (plan.variables.is_empty() || plan.is_current_under(self.catalog().version(), self.settings(), self.env()))
         {
-            return Ok(plan.clone());
+            if plan.in_patterns.is_empty() && !plan.is_outgrown() {
+                return Ok(plan.clone());
+            }
+            let plan = plan.clone();
+            return self.plan_for_patterns(frame, id, ast, plan);
         }
         let routine = frame.routine.clone();
         let kept = routine.plans[id].lock().clone();
@@ -241,12 +247,30 @@ pub trait Interpreter: Host {
                 plan
             }
             None => {
-                let plan = Arc::new(self.fresh_plan(ast, &frame.types)?);
+                let mut plan = self.fresh_plan(ast, Given::of_types(&frame.types, &frame.values))?;
+                let in_patterns = parameters_in_patterns(&plan.plan, frame.types.len());
+                if in_patterns.contains(&true) {
+                    plan.in_patterns = in_patterns.into();
+                }
+                let plan = Arc::new(plan);
                 // Of a temporary table, which other sessions do not have, nothing is kept for them.
                 if !plan.plan.tables().iter().any(|table| table.options.temporary) {
                     *routine.plans[id].lock() = Some(plan.clone());
                 }
                 plan
+            }
+        };
+        self.plan_for_patterns(frame, id, ast, plan)
+    }
+
+    /// The plan, or one that is made for the patterns of LIKE that the variables hold now.
+    fn plan_for_patterns(&mut self, frame: &mut Frame, id: usize, ast: &Ast, plan: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
+        let patterns = plan.patterns_of(&frame.values, &[]);
+        let plan = match patterns == plan.patterns && !plan.is_outgrown() {
+            true => plan,
+            false => {
+                let again = self.fresh_plan(ast, Given { types: &frame.types, patterns: &patterns, values: &frame.values })?;
+                Arc::new(CachedPlan { in_patterns: plan.in_patterns.clone(), ..again })
             }
         };
         frame.plans[id] = Some(plan.clone());
@@ -286,7 +310,7 @@ pub trait Interpreter: Host {
             frame.bound[id] = Some(bound.clone());
             return Ok(bound);
         }
-        let variables = VariableTypes::default();
+        let variables = PlanNotes::default();
         let catalog_version = self.catalog().version();
         let settings = self.settings().clone();
         let types = &frame.types;
@@ -301,7 +325,7 @@ pub trait Interpreter: Host {
             expr,
             catalog_version,
             settings,
-            variables: variables.into_list(),
+            variables: variables.into_variables(),
             operand,
             uses,
             allowed_under: AtomicU64::new(self.access().rights().serial),
@@ -359,7 +383,7 @@ pub trait Interpreter: Host {
         let Some(frame) = frame else { return self.evaluate_outside(expr) };
         let types = &frame.types;
         let (bound, uses) =
-            self.bound(&VariableTypes::default(), |context| bind_scalar(expr, &PlanContext { param_types: types, ..*context }));
+            self.bound(&PlanNotes::default(), |context| bind_scalar(expr, &PlanContext { param_types: types, ..*context }));
         self.allows(&uses)?;
         let bound = bound?;
         let value = self.evaluate_in_statement(&bound, &uses, &frame.values)?;

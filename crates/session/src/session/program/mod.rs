@@ -37,12 +37,13 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::exchange::Exchange;
 use super::execute::Planned;
+use super::planning::Given;
 use super::{Session, hinted};
 use crate::answer::{Answer, Completed, Flow};
 use crate::programs::Routine;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, VariableTypes};
+use crate::state::prepared::{CachedPlan, PlanNotes};
 use answer::{CursorRows, ProgramAnswer};
 use frame::{Frame, OpenCursor};
 pub use function::{Caller, InUse, Tables};
@@ -115,12 +116,12 @@ impl Host for SessionHost<'_, '_, '_> {
         self.session.programs.closes
     }
 
-    fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
+    fn bound<R>(&self, variables: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
         self.session.bound(variables, bind)
     }
 
-    fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
-        self.session.fresh_plan(ast, types)
+    fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan> {
+        self.session.fresh_plan(ast, given)
     }
 
     fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
@@ -192,7 +193,14 @@ impl Host for SessionHost<'_, '_, '_> {
         self.as_hinted(hinted::variables(ast), |host| {
             let plan = host.plan_in(frame, id, ast)?;
             let mut inner = Exchange { in_program: true, ..Exchange::new(&mut answer, host.exchange.park) };
-            let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
+            let planned = Planned {
+                plan: &plan.plan,
+                ast: Some(ast),
+                types: &frame.types,
+                params: &frame.values,
+                kept: Some(&plan),
+                creates: None,
+            };
             host.session.run_plan(planned, &mut inner);
             Ok(())
         })?;
@@ -226,8 +234,14 @@ impl SessionHost<'_, '_, '_> {
             let mut inner = Exchange { binary, in_program: true, ..Exchange::new(&mut answer, self.exchange.park) };
             match &plan {
                 Some(plan) => {
-                    let planned =
-                        Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
+                    let planned = Planned {
+                        plan: &plan.plan,
+                        ast: Some(ast),
+                        types: &frame.types,
+                        params: &frame.values,
+                        kept: Some(&plan),
+                        creates: None,
+                    };
                     session.run_plan(planned, &mut inner)
                 }
                 None => {

@@ -10,14 +10,15 @@
 mod cursor;
 mod texts;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 use vaquita_parser::{Statement as Ast, StatementKind};
+use vaquita_plan::catalog::Guesses;
 use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::settings::PlanSettings;
@@ -80,8 +81,15 @@ pub struct CachedPlan {
     pub binaries: Box<[bool]>,
     /// Its parameters that are compared with texts; empty if there are none.
     pub beside_texts: Box<[bool]>,
+    /// Its parameters in patterns of LIKE that an index may find rows by; empty if there are none.
+    pub in_patterns: Box<[bool]>,
+    /// The texts that it was made for, of these; others are as good as any.
+    pub patterns: Box<[Option<Box<[u8]>>]>,
     /// Texts among the values stay texts: for others the plan is made again.
     pub of_its_values: bool,
+    pub guesses: Guesses,
+    /// Its last execution has looked at many rows.
+    pub examined_many: AtomicBool,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
@@ -94,11 +102,48 @@ pub struct CachedPlan {
     pub has_definers: bool,
 }
 
+/// An execution that looks at so many rows takes much longer than to make a plan.
+const MANY_ROWS: u64 = 2000;
+
+/// A pattern with more bytes is not worth a plan of its own.
+const PATTERN_BYTES_MAX: usize = 1 << 10;
+
 impl CachedPlan {
     /// It would be made the same again.
     #[inline]
     pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
         self.is_current_under(catalog_version, &env.settings.plan, env)
+    }
+
+    pub fn note_examined(&self, rows: u64) {
+        if self.guesses != Guesses::None {
+            self.examined_many.store(rows >= MANY_ROWS, Ordering::Relaxed);
+        }
+    }
+
+    /// For other values another plan may be better by so much that it is worth to look.
+    pub fn is_outgrown(&self) -> bool {
+        match self.guesses {
+            Guesses::None => false,
+            Guesses::Missing => true,
+            Guesses::Made => self.examined_many.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The texts among the values that a plan is to be made for: of patterns that do not begin with any characters. It is empty if there are
+    /// none.
+    pub fn patterns_of(&self, values: &[Value], binaries: &[bool]) -> Box<[Option<Box<[u8]>>]> {
+        if self.in_patterns.is_empty() {
+            return Box::default();
+        }
+        let pattern = |(n, (is_in, value)): (usize, (&bool, &Value))| match value {
+            Value::Bytes(text) if *is_in && text.len() <= PATTERN_BYTES_MAX && binaries.get(n) != Some(&true) => {
+                text.first().filter(|first| !matches!(first, b'%' | b'_')).map(|_| text.clone())
+            }
+            _ => None,
+        };
+        let patterns: Box<[_]> = self.in_patterns.iter().zip(values).enumerate().map(pattern).collect();
+        if patterns.iter().all(Option::is_none) { Box::default() } else { patterns }
     }
 
     /// The same with other settings than the session's.
@@ -126,20 +171,23 @@ impl Variable {
     }
 }
 
-/// The types of variables that are asked for while a plan is made.
+/// What is asked for while a plan is made, and may be another when it runs.
 #[derive(Default)]
-pub struct VariableTypes(RefCell<Vec<VariableType>>);
+pub struct PlanNotes {
+    variables: RefCell<Vec<VariableType>>,
+    pub guesses: Cell<Guesses>,
+}
 
-impl VariableTypes {
+impl PlanNotes {
     /// The type that the variable has now.
     pub fn note(&self, variable: Variable, env: &Environment) -> Option<ColumnType> {
         let ty = variable.type_in(env);
-        self.0.borrow_mut().push((variable, ty.clone()));
+        self.variables.borrow_mut().push((variable, ty.clone()));
         ty
     }
 
-    pub fn into_list(self) -> Box<[VariableType]> {
-        self.0.into_inner().into()
+    pub fn into_variables(self) -> Box<[VariableType]> {
+        self.variables.into_inner().into()
     }
 }
 

@@ -1,14 +1,16 @@
 //! The plan cache of COM_QUERY: statements that differ in literals only share a plan, as if they had been prepared.
 //!
 //! 1. One pass of the lexer takes the literals out (`vaquita_parser::digest`); its hash is the key. Nothing is parsed.
-//! 2. When a hash comes the second time, the statement is parsed with `?` for those literals that are compared with a column in WHERE. Planned,
-//!    it must show that each is of its column's kind: an integer with an integer, a string with a string. The same for values that UPDATE
-//!    gives to columns. Numbers that UPDATE adds to columns, takes away or multiplies by (`s = s + 12.50`) are parameters of their own type.
-//!    The other literals stay as they are and must be the same the next time.
+//! 2. When a hash comes the second time, the statement is parsed with `?` for those literals that are compared in WHERE with a column or with an
+//!    expression of columns, as `LOWER(name)`. Planned, it must show that each is of the kind of what it is compared with: an integer with an
+//!    integer, a string with a string. The same for values that UPDATE gives to columns. Numbers that UPDATE adds to columns, takes away or
+//!    multiplies by (`s = s + 12.50`), what MEMBER OF looks for, and texts and coordinates that geometries are made of are parameters of their
+//!    own type. The other literals stay as they are and must be the same the next time.
 //! 3. From then on the literals become the parameters' values.
 //!
 //! Whatever does not fit runs the ordinary way, and that decides errors and warnings: only plain SELECT, UPDATE and DELETE come here at all.
-//! A plan is made again after a second, since tables grow, and whenever a prepared statement's would be.
+//! A plan is made again after a second, since tables grow, and whenever a prepared statement's would be: also if it was chosen by the values
+//! that it was made for, and has looked at many rows (`CachedPlan::is_outgrown`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +19,7 @@ use rustc_hash::FxHashMap;
 use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
 use vaquita_parser::{Hint, ParserOptions, Statement as Ast, parse_prepared_noting};
-use vaquita_plan::params::parameter_types;
+use vaquita_plan::params::{parameter_types, text_parameter};
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::charset;
 use vaquita_types::decimal::Decimal;
@@ -67,10 +69,12 @@ struct Fit {
 enum Use {
     /// Of the kind of the column that it is compared with or stored in.
     Parameter,
-    /// An operand of arithmetic, with as many digits behind the point.
+    /// Of its own type, with as many digits behind the point.
     Number {
         scale: u8,
     },
+    /// Of its own type.
+    Text,
     Fixed(Box<[u8]>),
 }
 
@@ -79,7 +83,11 @@ enum Use {
 enum Mark {
     Fixed,
     Parameter,
+    /// A parameter, if it is of the kind of the expression that it is compared with.
+    Operand,
     Number,
+    /// A number, or a text.
+    Own,
 }
 
 impl TextPlans {
@@ -98,8 +106,8 @@ impl TextPlans {
 pub trait Planner {
     fn settings(&self) -> &Arc<PlanSettings>;
 
-    /// A plan that was made without a word.
-    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan>;
+    /// A plan for such values that was made without a word.
+    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType], values: &[Value]) -> Option<CachedPlan>;
 
     /// The plan would be made the same again.
     fn is_current(&self, plan: &CachedPlan) -> bool;
@@ -136,8 +144,8 @@ impl TextPlans {
         }
         let Known::Fit(fit) = entry else { return None };
         fit.bind(sql, &digest.literals, values)?;
-        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX {
-            let plan = planner.quiet_plan(&fit.ast, &fit.plan.types);
+        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX || fit.plan.is_outgrown() {
+            let plan = planner.quiet_plan(&fit.ast, &fit.plan.types, values);
             let Some(plan) = plan.filter(|plan| suits(plan, &fit.literals, &digest.literals)) else {
                 // DDL has changed the columns.
                 *entry = Known::Once;
@@ -180,18 +188,46 @@ fn make_fit(sql: &[u8], literals: &[DigestLiteral], options: &ParserOptions, pla
     let ast = parse_with_parameters(sql, literals, &vec![Mark::Parameter; literals.len()], options)?;
     let mut marks = vec![Mark::Fixed; literals.len()];
     mark_parameters(&ast, literals, &mut marks)?;
-    let (mut uses, mut types) = (Vec::with_capacity(literals.len()), Vec::new());
-    for (literal, mark) in literals.iter().zip(&mut marks) {
+    let fit = fit_with(sql, literals, &mut marks, options, planner)?;
+    let unsuited = unsuited(&fit.plan, &fit.literals, literals);
+    if unsuited.is_empty() {
+        return Some(fit);
+    }
+    if unsuited.iter().any(|n| marks[*n] != Mark::Operand) {
+        return None;
+    }
+    unsuited.into_iter().for_each(|n| marks[n] = Mark::Fixed);
+    let fit = fit_with(sql, literals, &mut marks, options, planner)?;
+    suits(&fit.plan, &fit.literals, literals).then_some(fit)
+}
+
+/// A plan with parameters for the literals that are marked; what cannot be one becomes fixed.
+fn fit_with(
+    sql: &[u8],
+    literals: &[DigestLiteral],
+    marks: &mut [Mark],
+    options: &ParserOptions,
+    planner: &impl Planner,
+) -> Option<Fit> {
+    let (mut uses, mut types, mut values) = (Vec::with_capacity(literals.len()), Vec::new(), Vec::new());
+    for (literal, mark) in literals.iter().zip(&mut *marks) {
         let text = text_of(sql, literal);
-        let number = if *mark == Mark::Number { number_of(literal.kind, text) } else { None };
+        let number = if matches!(*mark, Mark::Number | Mark::Own) { number_of(literal.kind, text) } else { None };
         uses.push(match (*mark, number) {
-            (Mark::Parameter, _) => {
+            (Mark::Parameter | Mark::Operand, _) => {
                 types.push(ColumnType::null());
+                values.push(value_of(literal.kind, text).unwrap_or_default());
                 Use::Parameter
             }
-            (Mark::Number, Some((value, scale))) => {
+            (_, Some((value, scale))) => {
                 types.push(operand_type(&value, scale));
+                values.push(value);
                 Use::Number { scale }
+            }
+            (Mark::Own, None) if literal.kind == LiteralKind::String => {
+                types.push(text_parameter(planner.settings().connection_collation));
+                values.push(value_of(literal.kind, text).unwrap_or_default());
+                Use::Text
             }
             _ => {
                 *mark = Mark::Fixed;
@@ -199,20 +235,24 @@ fn make_fit(sql: &[u8], literals: &[DigestLiteral], options: &ParserOptions, pla
             }
         });
     }
-    let ast = parse_with_parameters(sql, literals, &marks, options)?;
-    let plan = planner.quiet_plan(&ast, &types)?;
-    let suits = suits(&plan, &uses, literals);
-    suits.then(|| Fit { ast: Arc::new(ast), literals: uses, plan: Arc::new(plan), planned: Instant::now() })
+    let ast = parse_with_parameters(sql, literals, marks, options)?;
+    let plan = planner.quiet_plan(&ast, &types, &values)?;
+    Some(Fit { ast: Arc::new(ast), literals: uses, plan: Arc::new(plan), planned: Instant::now() })
 }
 
-/// Whether each parameter is of the kind of the column that it is compared with or stored in.
+/// Each parameter is of the kind of what it is compared with or stored in.
 fn suits(plan: &CachedPlan, uses: &[Use], literals: &[DigestLiteral]) -> bool {
+    unsuited(plan, uses, literals).is_empty()
+}
+
+/// The literals of parameters that are not.
+fn unsuited(plan: &CachedPlan, uses: &[Use], literals: &[DigestLiteral]) -> Vec<usize> {
     let types = parameter_types(&plan.plan, plan.types.len());
-    let parameters = literals.iter().zip(uses).filter(|(_, known)| !matches!(known, Use::Fixed(_)));
-    parameters.zip(types).all(|((literal, known), ty)| match known {
-        Use::Parameter => ty.is_some_and(|ty| is_of_kind(literal.kind, &ty)),
-        _ => true,
-    })
+    let parameters = literals.iter().zip(uses).enumerate().filter(|(_, (_, known))| !matches!(known, Use::Fixed(_)));
+    let unsuited = parameters.zip(types).filter(|((_, (literal, known)), ty)| {
+        **known == Use::Parameter && !ty.as_ref().is_some_and(|ty| is_of_kind(literal.kind, ty))
+    });
+    unsuited.map(|((n, _), _)| n).collect()
 }
 
 impl Fit {
@@ -225,6 +265,8 @@ impl Fit {
                 Use::Fixed(fixed) if **fixed == *text => {}
                 Use::Fixed(_) => return None,
                 Use::Parameter => values.push(value_of(literal.kind, text)?),
+                Use::Text if literal.kind == LiteralKind::String => values.push(value_of(literal.kind, text)?),
+                Use::Text => return None,
                 Use::Number { scale } => {
                     let (value, _) = number_of(literal.kind, text).filter(|(_, same)| same == scale)?;
                     values.push(value);
@@ -312,7 +354,7 @@ fn are_of_plan(hints: &[Hint]) -> bool {
     hints.iter().all(|hint| matches!(hint, Hint::Plan(_) | Hint::QueryBlockName(_)))
 }
 
-/// Marks the parameters that are compared with a column, become one's value, or are a number that is computed with. `None`: the
+/// Marks the parameters that are compared with columns, become a column's value, or have a type of their own. `None`: the
 /// statement is not simple enough.
 fn mark_parameters(ast: &Ast, literals: &[DigestLiteral], marks: &mut [Mark]) -> Option<()> {
     let filter = match ast {
@@ -335,7 +377,7 @@ fn mark_parameters(ast: &Ast, literals: &[DigestLiteral], marks: &mut [Mark]) ->
         _ => return None,
     };
     if let Some(filter) = filter {
-        compared_with_columns(filter, marks);
+        conditions(filter, marks);
     }
     Some(())
 }
@@ -362,25 +404,58 @@ fn computed_with(value: &Expr, marks: &mut [Mark]) {
     }
 }
 
-fn compared_with_columns(filter: &Expr, marks: &mut [Mark]) {
+fn conditions(filter: &Expr, marks: &mut [Mark]) {
     use BinaryOp as B;
     match filter {
         Expr::Binary { op: B::And | B::Or, left, right } => {
-            compared_with_columns(left, marks);
-            compared_with_columns(right, marks);
+            conditions(left, marks);
+            conditions(right, marks);
         }
-        Expr::Unary { op: UnaryOp::Not, expr } => compared_with_columns(expr, marks),
-        Expr::Binary { op: B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge, left, right } => match (&**left, &**right) {
-            (Expr::Column(_), other) | (other, Expr::Column(_)) => mark(other, Mark::Parameter, marks),
-            _ => {}
-        },
-        Expr::Between { expr, low, high, .. } if matches!(**expr, Expr::Column(_)) => {
-            mark(low, Mark::Parameter, marks);
-            mark(high, Mark::Parameter, marks);
+        Expr::Unary { op: UnaryOp::Not, expr } => conditions(expr, marks),
+        Expr::Binary { op: B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge, left, right } => {
+            compared(left, std::iter::once(&**right), marks);
+            compared(right, std::iter::once(&**left), marks);
         }
-        Expr::InList { expr, list, .. } if matches!(**expr, Expr::Column(_)) => {
-            list.iter().for_each(|item| mark(item, Mark::Parameter, marks))
+        Expr::Between { expr, low, high, .. } => compared(expr, [&**low, high].into_iter(), marks),
+        Expr::InList { expr, list, .. } => compared(expr, list.iter(), marks),
+        Expr::MemberOf { value, array } => {
+            mark(value, Mark::Own, marks);
+            made_of(array, marks);
         }
-        _ => {}
+        condition => made_of(condition, marks),
+    }
+}
+
+fn compared<'e>(with: &Expr, others: impl Iterator<Item = &'e Expr>, marks: &mut [Mark]) {
+    made_of(with, marks);
+    let as_what = match with {
+        Expr::Column(_) => Mark::Parameter,
+        _ if reads_columns(with) => Mark::Operand,
+        _ => return,
+    };
+    others.for_each(|other| mark(other, as_what, marks));
+}
+
+fn reads_columns(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Func(call) => call.args.iter().any(reads_columns),
+        Expr::Binary { left, right, .. } => reads_columns(left) || reads_columns(right),
+        Expr::Unary { expr, .. } | Expr::Cast { expr, .. } | Expr::Extract { expr, .. } => reads_columns(expr),
+        _ => false,
+    }
+}
+
+/// Marks the texts and the coordinates that geometries are made of: whatever they are, the type of what is made is the same.
+fn made_of(expr: &Expr, marks: &mut [Mark]) {
+    let Expr::Func(call) = expr else { return };
+    let name = call.name.to_ascii_uppercase();
+    if name == "POINT" {
+        return call.args.iter().for_each(|coordinate| computed_with(coordinate, marks));
+    }
+    let is_text = name.starts_with("ST_") && (name.ends_with("FROMTEXT") || name.ends_with("FROMTXT"));
+    match call.args.first() {
+        Some(text @ Expr::Param(_)) if is_text => mark(text, Mark::Own, marks),
+        _ => call.args.iter().for_each(|arg| made_of(arg, marks)),
     }
 }

@@ -13,7 +13,7 @@
 //! where it lies across the middle of a cell that is much larger than it. What is empty is in the cell of no bits.
 //!
 //! Who looks for what meets a window halves that in the same way. Between the first and the last place of each piece are all cells in it;
-//! the larger ones that it is in have the first bits of its first place (`Cover`). Rows have to be checked again, for cells are larger than
+//! the larger ones that it is in have the first bits of its first place (`Cover`); there are none in the index of a POINT column. Rows have to be checked again, for cells are larger than
 //! rectangles, and rectangles than geometries.
 
 use vaquita_types::geometry::{Geometry, Point};
@@ -174,13 +174,18 @@ struct Cover {
 }
 
 impl Cover {
-    fn new(window: (Point, Point)) -> Cover {
+    /// `points_only`: nothing else is in the index, so that no cell is around others.
+    fn new(window: (Point, Point), points_only: bool) -> Cover {
         let mut cover = Cover { places: Vec::new(), cells: Vec::new() };
         let window = Rectangle::new(window);
         // Another piece costs as much as some rows that are read in vain.
         let enough = |pieces: &[Rectangle]| pieces.iter().map(|piece| piece.strange_places()).sum::<u128>() <= window.places();
         for piece in divide(window, WINDOW_PIECES_MAX, Rectangle::strange_places, enough) {
             let (first, last) = (piece.first(), piece.last());
+            if points_only {
+                cover.places.push((first, last));
+                continue;
+            }
             let level = ((last - first).leading_zeros() + BEGIN_BITS).min(PLACE_BITS).next_multiple_of(LEVEL_STEP);
             cover.places.push((Cell::around(first, level).bits, last));
             cover.cells.extend((0..level).step_by(LEVEL_STEP as usize).map(|level| Cell::around(first, level)));
@@ -229,8 +234,8 @@ impl IndexCodec {
         self.kind == IndexKind::Spatial
     }
 
-    /// The entries of all rows whose rectangles meet a window, and of some others.
-    pub fn window_ranges(&self, window: (Point, Point)) -> Vec<KeyRange> {
+    /// The entries of all rows whose rectangles meet a window, and of some others; `points_only`: the column holds nothing else.
+    pub fn window_ranges(&self, window: (Point, Point), points_only: bool) -> Vec<KeyRange> {
         let key = |cell: Cell| {
             let mut key = Vec::new();
             self.start(&mut key);
@@ -241,7 +246,7 @@ impl IndexCodec {
             successor(&mut key);
             key
         };
-        let cover = Cover::new(window);
+        let cover = Cover::new(window, points_only);
         let places = cover.places.into_iter().map(|(first, last)| KeyRange {
             lower: key(Cell { bits: first, level: 0 }),
             upper: behind(key(Cell { bits: last, level: PLACE_BITS })),
@@ -267,10 +272,14 @@ mod tests {
 
     /// The ranges of a window have a cell of a rectangle.
     fn finds(window: (Point, Point), rectangle: (Point, Point)) -> bool {
-        let cover = Cover::new(window);
-        cells_of(rectangle).any(|cell| {
-            cover.cells.contains(&cell) || cover.places.iter().any(|(first, last)| (first..=last).contains(&&cell.bits))
-        })
+        let finds = |points_only| {
+            let cover = Cover::new(window, points_only);
+            cells_of(rectangle).any(|cell| {
+                cover.cells.contains(&cell) || cover.places.iter().any(|(first, last)| (first..=last).contains(&&cell.bits))
+            })
+        };
+        let is_point = rectangle.0 == rectangle.1;
+        finds(false) && (!is_point || finds(true))
     }
 
     fn coordinate() -> impl Strategy<Value = f64> {
