@@ -14,7 +14,7 @@ pub(crate) use tree::access_kind;
 pub use tree::{tree, tree_with};
 
 use crate::expr::{Expr, ExprKind};
-use crate::node::{AccessPath, InsertSource, Node, Plan, QueryPlan, Scan};
+use crate::node::{AccessPath, InsertSource, Node, Plan, QueryPlan, Range, Scan, entry_parts};
 use crate::visit;
 use text::Names;
 
@@ -312,11 +312,7 @@ impl Lister {
                     [only] => Some(only),
                     _ => None,
                 };
-                let parts = ranges
-                    .iter()
-                    .map(|r| r.equal.len() + usize::from(r.low.is_some() || r.high.is_some() || r.not_null))
-                    .max()
-                    .unwrap_or(0);
+                let parts = ranges.iter().map(bounded_parts).max().unwrap_or(0);
                 match only {
                     _ if scan.reads_cells() => row.access = Some("range".to_string()),
                     Some(r) if parts == 0 && r.equal.is_empty() => row.access = Some("index".to_string()),
@@ -334,12 +330,31 @@ impl Lister {
                 if !scan.filter.is_empty() {
                     add_extra(&mut row, "Using where");
                 }
-                if *covering {
+                if scan.first_of_parts.is_some() {
+                    row.access = Some("range".to_string());
+                    add_extra(&mut row, "Using index for group-by");
+                } else if *covering {
                     add_extra(&mut row, "Using index");
                 } else if row.access.as_deref() == Some("range") && !scan.reads_cells() {
                     add_extra(&mut row, "Using index condition");
                 }
                 return row;
+            }
+            AccessPath::Union { parts } => {
+                let (mut keys, mut lengths) = (Vec::new(), Vec::new());
+                for (index, ranges) in parts {
+                    key_columns(&mut row, scan, *index, ranges.iter().map(bounded_parts).max().unwrap_or(0));
+                    keys.extend(row.key.take());
+                    lengths.extend(row.key_len.take());
+                }
+                row.access = Some("index_merge".to_string());
+                let mut possible: Vec<usize> = parts.iter().map(|(index, _)| *index).collect();
+                possible.sort_unstable();
+                let names: Vec<&str> = possible.iter().map(|index| scan.table.indexes[*index].name.as_str()).collect();
+                row.possible_keys = Some(names.join(","));
+                row.key_len = Some(lengths.join(","));
+                add_extra(&mut row, &format!("Using union({})", keys.join(",")));
+                row.key = Some(keys.join(","));
             }
         }
         if !scan.filter.is_empty() {
@@ -359,13 +374,17 @@ impl Lister {
     }
 }
 
+/// How many parts of the index a range bounds.
+fn bounded_parts(range: &Range) -> usize {
+    range.equal.len() + usize::from(range.low.is_some() || range.high.is_some() || range.not_null)
+}
+
 fn key_columns(row: &mut ExplainRow, scan: &Scan, index: usize, parts: usize) {
     let def = &scan.table.indexes[index];
     row.key = Some(def.name.clone());
     row.possible_keys = Some(def.name.clone());
-    let bytes: u32 = def
-        .parts
-        .iter()
+    let bytes: u32 = entry_parts(&scan.table, index)
+        .into_iter()
         .take(parts)
         .filter_map(|p| scan.table.position_of(p.column).map(|c| (&scan.table.columns[c], p.prefix)))
         .map(|(c, prefix)| key_bytes(c.key_type(), prefix) + u32::from(c.nullable))

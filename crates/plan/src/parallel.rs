@@ -34,7 +34,8 @@ fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) {
     match node {
         Node::Scan(scan) => {
             offer_rows(scan, node, rows_min, driving);
-            let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
+            let divides =
+                matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. }) && scan.first_of_parts.is_none();
             // The partitions of a table are read one after the other.
             if divides && scan.partitions.is_none() && !scan.reads_elements() {
                 driving.by_ranges = Some(scan);
@@ -105,7 +106,7 @@ fn rows_and_lookups(node: &Node) -> (f64, f64) {
             let rows = scan.rows_estimate as f64;
             let fetches = match &scan.path {
                 AccessPath::Range { index, covering, .. } => *index > 0 && !covering,
-                AccessPath::Point { .. } | AccessPath::FullText { .. } => true,
+                AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::Union { .. } => true,
                 AccessPath::Full { .. } | AccessPath::System => false,
             };
             (rows, if fetches { rows } else { 0.0 })

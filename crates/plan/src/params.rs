@@ -11,11 +11,11 @@
 //! such a statement is planned with the types of its free parameters, and again when values of other types come.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{IndexDef, TableDef};
+use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind};
-use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
+use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Range, Scan, entry_parts};
 use crate::param_texts::ReadAs;
 use crate::typing::{integers_of, is_string, moments_of, parameter_chars};
 use crate::visit;
@@ -270,26 +270,28 @@ impl Found {
                     self.bound(scan, *index, n, expr);
                 }
             }
-            AccessPath::Range { index, ranges, .. } => {
-                for range in ranges {
-                    for (n, KeyExpr { expr, .. }) in range.equal.iter().enumerate() {
-                        self.bound(scan, *index, n, expr);
-                    }
-                    for (expr, _) in range.low.iter().chain(&range.high) {
-                        self.bound(scan, *index, range.equal.len(), expr);
-                    }
-                }
+            AccessPath::Range { index, ranges, .. } => self.bounds_of_ranges(scan, *index, ranges),
+            AccessPath::Union { parts } => {
+                parts.iter().for_each(|(index, ranges)| self.bounds_of_ranges(scan, *index, ranges));
             }
             AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => {}
         }
     }
 
+    fn bounds_of_ranges(&mut self, scan: &Scan, index: usize, ranges: &[Range]) {
+        for range in ranges {
+            for (n, KeyExpr { expr, .. }) in range.equal.iter().enumerate() {
+                self.bound(scan, index, n, expr);
+            }
+            for (expr, _) in range.low.iter().chain(&range.high) {
+                self.bound(scan, index, range.equal.len(), expr);
+            }
+        }
+    }
+
     fn bound(&mut self, scan: &Scan, index: usize, part: usize, expr: &Expr) {
-        let column = |index: &IndexDef| {
-            let at = scan.table.position_of(index.parts.get(part)?.column)?;
-            scan.table.columns.get(at)
-        };
-        if let Some(column) = scan.table.indexes.get(index).and_then(column) {
+        let position = entry_parts(&scan.table, index).get(part).and_then(|part| scan.table.position_of(part.column));
+        if let Some(column) = position.and_then(|position| scan.table.columns.get(position)) {
             self.bounds_by(expr, &column.ty);
         }
     }

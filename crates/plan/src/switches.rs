@@ -7,7 +7,7 @@
 use vaquita_parser::HintStrategy;
 
 /// The flags that act, one bit each in this order.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 14] = [
     "semijoin",
     "firstmatch",
     "duplicateweedout",
@@ -18,6 +18,9 @@ const FLAGS: [&str; 11] = [
     "block_nested_loop",
     "derived_condition_pushdown",
     "prefer_ordering_index",
+    "index_merge",
+    "index_merge_union",
+    "index_merge_sort_union",
     "use_invisible_indexes",
 ];
 
@@ -111,8 +114,13 @@ impl Switches {
         self.is_on(9)
     }
 
+    /// Several indexes may find rows for one OR. Whether they come sorted is the same here.
+    pub fn merges_indexes(self) -> bool {
+        self.is_on(10) && (self.is_on(11) || self.is_on(12))
+    }
+
     pub fn uses_invisible_indexes(self) -> bool {
-        self.is_on(10)
+        self.is_on(13)
     }
 }
 
@@ -133,6 +141,7 @@ mod tests {
         assert_eq!(Switches::of(&value), Switches::DEFAULT);
         assert!(Switches::of(&all).uses_invisible_indexes());
         assert!(!Switches::of(&value.replace("block_nested_loop=on", "block_nested_loop=off")).hash_join());
+        assert!(!Switches::of(&value.replace("index_merge=on", "index_merge=off")).merges_indexes());
         let few = Switches::DEFAULT.with("firstmatch=off, duplicateweedout = OFF,nosuch=off");
         assert_eq!(few.strategies(), Strategies { first_match: false, distinct: true });
         assert_eq!(few.with("firstmatch=default,duplicateweedout=on"), Switches::DEFAULT);

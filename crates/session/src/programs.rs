@@ -22,7 +22,7 @@ use vaquita_types::{ColumnType, Error, Result};
 
 use crate::known_programs::KnownPrograms;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, VariableType};
+use crate::state::prepared::{CachedPlan, Guessed, VariableType};
 
 /// What a routine takes for each byte of its text.
 const BYTES_PER_TEXT_BYTE: usize = 32;
@@ -34,6 +34,7 @@ pub struct BoundExpr {
     pub needs_statement: bool,
     pub catalog_version: u64,
     pub settings: Arc<PlanSettings>,
+    pub guessed: Guessed,
     pub variables: Box<[VariableType]>,
     /// Of a CASE's operand, which has the type of its value: what it was.
     pub operand: Option<ColumnType>,

@@ -20,12 +20,14 @@ use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, Scan};
 use vaquita_plan::visit::has_subquery;
 use vaquita_storage::helpers::Pace;
+use vaquita_storage::key::successor;
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Keep, KeyRange, LockMode, LockPolicy, RowView, ScanOptions, Step, Table, Version,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
+use self::keys::codec_of_entry;
 use self::keys::key_value;
 pub use self::keys::{index_codec, scan_ranges};
 use self::lock::Newcomers;
@@ -155,7 +157,7 @@ impl<'p> TableScan<'p> {
 fn row_call(path: &AccessPath) -> Option<Call> {
     match path {
         AccessPath::Full { reverse: false } => Some(Call::ReadRndNext),
-        AccessPath::Range { reverse: false, .. } => Some(Call::ReadNext),
+        AccessPath::Range { reverse: false, .. } | AccessPath::Union { .. } => Some(Call::ReadNext),
         AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. } => Some(Call::ReadPrev),
         AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => None,
     }
@@ -168,7 +170,7 @@ fn count_opening(path: &AccessPath, ranges: usize, calls: &Calls) {
             calls.add(Call::ReadKey, 1);
             calls.add(if *reverse { Call::ReadLast } else { Call::ReadFirst }, 1);
         }
-        AccessPath::Range { .. } => calls.add(Call::ReadKey, ranges as u64),
+        AccessPath::Range { .. } | AccessPath::Union { .. } => calls.add(Call::ReadKey, ranges as u64),
         AccessPath::Point { .. } => calls.add(Call::ReadKey, 1),
         AccessPath::FullText { .. } | AccessPath::System => {}
     }
@@ -194,6 +196,10 @@ impl Operator for TableScan<'_> {
             };
             let index = match &self.scan.path {
                 AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => Some(*index),
+                AccessPath::Union { parts } => {
+                    parts.iter().try_for_each(|(index, _)| table.check_readable(&statement.txn.borrow(), *index))?;
+                    None
+                }
                 AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => None,
             };
             table.check_readable(&statement.txn.borrow(), index.unwrap_or(0))?;
@@ -444,6 +450,10 @@ impl TableScan<'_> {
         if let Some(pace) = &mut self.pace {
             pace.step();
         }
+        if self.first_of_parts().is_some() && self.cursor_open {
+            let key = self.row().0.to_vec();
+            self.pass_group(table, &key)?;
+        }
         self.at_cursor = false;
         if self.point {
             self.point = false;
@@ -452,6 +462,7 @@ impl TableScan<'_> {
         let (index, reverse, covering) = match &self.scan.path {
             AccessPath::Range { index, reverse, covering, .. } => (*index, *reverse, *covering),
             AccessPath::Full { reverse } => (0, *reverse, false),
+            AccessPath::Union { .. } => (0, false, false),
             AccessPath::FullText { .. } if self.ranked.is_some() => return self.advance_ranked(table, frame),
             AccessPath::FullText { .. } => (0, false, false),
             AccessPath::Point { index, .. } => (*index, false, false),
@@ -459,7 +470,8 @@ impl TableScan<'_> {
         };
         let codec = index_codec(table, index)?;
         let direction = if reverse { Direction::Backward } else { Direction::Forward };
-        if !codec.is_clustered() && !covering && !self.lock_first {
+        let is_union = matches!(self.scan.path, AccessPath::Union { .. });
+        if (is_union || !codec.is_clustered() && !covering) && !self.lock_first {
             return self.advance_fetched(table, codec, direction, frame);
         }
         loop {
@@ -478,7 +490,7 @@ impl TableScan<'_> {
                     Step::Own => Some(cursor.own().0.to_vec()),
                     Step::End => None,
                 };
-                self.meet_newcomers(table, codec, reached.as_deref(), frame)?;
+                self.meet_newcomers(table, reached.as_deref(), frame)?;
             }
             let Some(cursor) = &self.cursor else { return Ok(false) };
             let in_place = !self.lock_first;
@@ -501,11 +513,38 @@ impl TableScan<'_> {
                 self.value.extend_from_slice(value);
                 return Ok(true);
             }
+            let codec = if is_union { codec_of_entry(table, key)? } else { codec };
             codec.clustered_key(Entry { key, value }, &mut self.key)?;
             if is_new(&mut self.met, &self.key, frame)? && self.read_row(table, frame)? {
                 return Ok(true);
             }
         }
+    }
+
+    /// `Scan::first_of_parts`. Who locks reads everything: rows that are passed over may have changed.
+    fn first_of_parts(&self) -> Option<usize> {
+        self.scan.first_of_parts.filter(|_| self.lock.is_none())
+    }
+
+    /// After an entry that stands for its group: the rest of the group is not read.
+    fn pass_group(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        let (Some(parts), AccessPath::Range { index, reverse, .. }) = (self.first_of_parts(), &self.scan.path) else {
+            return Ok(());
+        };
+        let codec = index_codec(table, *index)?;
+        let mut end = codec.prefix(Entry { key, value: &[] }, parts)?.to_vec();
+        let mut rest = self.range.clone();
+        if *reverse {
+            rest.upper = end;
+        } else {
+            successor(&mut end);
+            rest.lower = end;
+        }
+        self.cursor_open = false;
+        if rest.lower < rest.upper {
+            self.ranges.push(rest);
+        }
+        Ok(())
     }
 
     /// As `advance`, by a secondary index: reads the rows of many entries together.
@@ -516,6 +555,8 @@ impl TableScan<'_> {
         direction: Direction,
         frame: &mut Frame<'_>,
     ) -> Result<bool> {
+        let is_union = matches!(self.scan.path, AccessPath::Union { .. });
+        let skips = self.first_of_parts().is_some();
         while self.fetched.is_empty() {
             // A newcomer behind what the statement wants is none.
             let batch_rows = if self.meets_newcomers || self.given.is_some() { 1 } else { self.batch_rows };
@@ -533,9 +574,15 @@ impl TableScan<'_> {
                 match cursor.next(&frame.statement.txn.borrow())? {
                     Some((key, value)) => {
                         let mut row_key = Vec::new();
+                        let codec = if is_union { codec_of_entry(table, key)? } else { codec };
                         codec.clustered_key(Entry { key, value }, &mut row_key)?;
                         if is_new(&mut self.met, &row_key, frame)? {
                             keys.push(row_key);
+                        }
+                        if skips {
+                            let key = key.to_vec();
+                            self.pass_group(table, &key)?;
+                            continue;
                         }
                         if self.given.is_some() {
                             self.place.clear();
@@ -546,7 +593,7 @@ impl TableScan<'_> {
                     None => self.cursor_open = false,
                 }
                 if self.meets_newcomers {
-                    self.meet_newcomers(table, codec, reached.as_deref(), frame)?;
+                    self.meet_newcomers(table, reached.as_deref(), frame)?;
                 }
             }
             if keys.is_empty() {
@@ -579,7 +626,7 @@ impl TableScan<'_> {
             _ => self.ranges.pop(),
         };
         let Some(range) = range else { return Ok(false) };
-        if self.rows_to_pause != u64::MAX {
+        if self.rows_to_pause != u64::MAX || self.first_of_parts().is_some() {
             self.range.clone_from(&range);
         }
         self.look_for_newcomers(&range, direction, frame)?;

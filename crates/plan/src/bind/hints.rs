@@ -297,6 +297,11 @@ fn table_hints(block: &Block, alias: &str, switches: Switches) -> TableHints {
             (!named.is_empty()).then_some(named)
         }
     });
+    let index_merge = table.and_then(|table| {
+        let on = said(&table.own, HintKind::IndexMerge)?;
+        let named = table.indexes.iter().filter(|(_, hints)| said(hints, HintKind::IndexMerge).is_some());
+        Some((on, named.map(|(name, _)| name.clone()).collect()))
+    });
     TableHints {
         block: 0,
         hash_join: own(HintKind::HashJoin),
@@ -305,6 +310,7 @@ fn table_hints(block: &Block, alias: &str, switches: Switches) -> TableHints {
         strategies,
         indexes: uses.map(|rule| IndexUse { kind: rule.kind, on: rule.on, indexes: rule.indexes.clone() }).collect(),
         no_ranges,
+        index_merge,
     }
 }
 

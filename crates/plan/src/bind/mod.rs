@@ -221,6 +221,7 @@ fn reads_all_of(node: &Node, keys: &[Slot]) -> bool {
     if let Node::Scan(scan) = node {
         let bounded = match &scan.path {
             AccessPath::Point { .. } => true,
+            AccessPath::Union { .. } => true,
             AccessPath::Range { ranges, .. } => {
                 ranges.iter().all(|r| !r.equal.is_empty() || r.low.is_some() || r.high.is_some() || r.not_null)
             }

@@ -71,8 +71,9 @@ impl Shape {
             AccessPath::Point { index, .. } => self.index(scan, *index),
             AccessPath::Range { index, ranges, reverse, covering } => {
                 self.index(scan, *index);
-                (reverse, covering, ranges.iter().map(parts).max()).hash(&mut self.0);
+                (reverse, covering, scan.first_of_parts, ranges.iter().map(parts).max()).hash(&mut self.0);
             }
+            AccessPath::Union { parts } => parts.iter().for_each(|(index, _)| self.index(scan, *index)),
             AccessPath::FullText { .. } | AccessPath::System => {}
         }
     }

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use super::text::Names;
 use crate::expr::{Expr, ExprKind};
-use crate::node::{AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, SortKey};
+use crate::node::{
+    AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, SortKey, entry_parts,
+};
 use crate::visit;
 
 pub fn tree(plan: &Plan) -> String {
@@ -93,6 +95,15 @@ impl Printer<'_> {
             level += 1;
         }
         self.line(level, &format!("{text}{note}"));
+        if let Node::Scan(scan) = node
+            && let AccessPath::Union { parts } = &scan.path
+        {
+            for (index, ranges) in parts {
+                let over: Vec<String> = ranges.iter().map(|range| format!("({})", self.range(scan, *index, range))).collect();
+                let (alias, index) = (&scan.alias, &scan.table.indexes[*index].name);
+                self.line(level + 1, &format!("Index range scan on {alias} using {index} over {}", over.join(" OR ")));
+            }
+        }
         let mut below: Vec<&Node> = Vec::new();
         visit::inputs(node, &mut |input| below.push(input));
         for input in below {
@@ -217,6 +228,7 @@ impl Printer<'_> {
                 let column = def.parts.first().map_or(Cow::Borrowed(""), |part| column(scan, part.column));
                 format!("Index range scan on {alias} using {} over ({column} unprintable_geometry_value)", def.name)
             }
+            AccessPath::Union { .. } => access_kind(&scan.path).to_string(),
             AccessPath::Range { index, ranges, reverse, .. } => {
                 let def = &scan.table.indexes[*index];
                 let reverse = if *reverse { " (reverse)" } else { "" };
@@ -227,18 +239,19 @@ impl Printer<'_> {
                     (false, true) => format!(" ({})", over.join(" OR ")),
                     (false, false) => format!(" over {}", over.iter().map(|o| format!("({o})")).collect::<Vec<_>>().join(" OR ")),
                 };
-                format!("{} on {alias} using {}{over}{reverse}", access_kind(&scan.path), def.name)
+                let kind = if scan.first_of_parts.is_some() { "Index skip scan for grouping" } else { access_kind(&scan.path) };
+                format!("{kind} on {alias} using {}{over}{reverse}", def.name)
             }
         };
         text + lock
     }
 
     fn range(&self, scan: &Scan, index: usize, range: &Range) -> String {
-        let parts = &scan.table.indexes[index].parts;
+        let parts = entry_parts(&scan.table, index);
         let mut terms: Vec<String> = range
             .equal
             .iter()
-            .zip(parts)
+            .zip(&parts)
             .map(|(k, p)| {
                 format!("{} {} {}", column(scan, p.column), if k.null_safe { "<=>" } else { "=" }, self.names.print(&k.expr))
             })
@@ -300,6 +313,7 @@ pub fn access_kind(path: &AccessPath) -> &'static str {
         AccessPath::Full { .. } => "Table scan",
         AccessPath::System => "System table",
         AccessPath::FullText { .. } => "Full-text index search",
+        AccessPath::Union { .. } => "Deduplicate rows sorted by row ID",
         AccessPath::Point { .. } => "Single-row index lookup",
         AccessPath::Range { ranges, covering, .. } => match (ranges.as_slice(), covering) {
             ([range], false) if is_whole(range) => "Index scan",

@@ -75,6 +75,8 @@ pub(crate) struct TableHints {
     pub indexes: Vec<IndexUse>,
     /// NO_RANGE_OPTIMIZATION: of these indexes, none for all.
     pub no_ranges: Option<Vec<String>>,
+    /// INDEX_MERGE (true) and NO_INDEX_MERGE: of these indexes, none for all.
+    pub index_merge: Option<(bool, Vec<String>)>,
 }
 
 /// INDEX, JOIN_INDEX, GROUP_INDEX, ORDER_INDEX, and the forms with `NO_`.
@@ -121,7 +123,8 @@ impl Relation {
     }
 
     pub fn index_rules(&self, switches: Switches) -> IndexRules<'_> {
-        IndexRules { written: &self.index_hints, hints: self.hints.as_deref(), invisible: switches.uses_invisible_indexes() }
+        let (invisible, merges) = (switches.uses_invisible_indexes(), switches.merges_indexes());
+        IndexRules { written: &self.index_hints, hints: self.hints.as_deref(), invisible, merges }
     }
 }
 
@@ -131,9 +134,17 @@ pub(crate) struct IndexRules<'a> {
     written: &'a [IndexHint],
     hints: Option<&'a TableHints>,
     invisible: bool,
+    merges: bool,
 }
 
 impl IndexRules<'_> {
+    /// The index may be one of several that find rows together.
+    pub fn allows_merge(&self, index: &IndexDef) -> bool {
+        let Some((on, names)) = self.hints.and_then(|hints| hints.index_merge.as_ref()) else { return self.merges };
+        let is_named = names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&index.name));
+        if is_named { *on } else { self.merges && !on }
+    }
+
     fn uses(&self) -> &[IndexUse] {
         self.hints.map_or(&[], |hints| &hints.indexes)
     }

@@ -4,11 +4,13 @@ use vaquita_types::{Error, Result, Value, stack};
 
 use std::sync::Arc;
 
-use super::{Block, Planned, Want, cost, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query};
+use super::{
+    Block, Planned, Want, WantedGroups, cost, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query,
+};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::hints::JoinOrder;
 use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
-use crate::node::{Aggregate, Limit, Node, QueryPlan, SetOpKind, SortKey, WindowFunction};
+use crate::node::{Aggregate, AggregateKind, Limit, Node, QueryPlan, SetOpKind, SortKey, WindowFunction};
 use crate::visit;
 
 /// The nodes above the joins, taken off a logical tree.
@@ -36,7 +38,7 @@ struct Groups {
 pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
     let LogicalBlock { root, read, straight, hints, .. } = block;
     let (mut above, rows) = Above::take(root);
-    let planned = plan_rows(rows, tables, &above.want(), straight, &hints.orders)?;
+    let planned = plan_rows(rows, tables, &above.want(&read, tables.relations.len() == 1), straight, &hints.orders)?;
     let (mut node, mut ordered) = (planned.node, planned.ordered);
     let rows = above.rows(planned.rows);
     if planned.first_row_is_extreme {
@@ -126,9 +128,9 @@ impl Above {
         }
     }
 
-    /// The order of rows that would save a sort, and how many rows are needed of it.
-    fn want(&self) -> Want {
-        let mut want = Want::default();
+    /// The order of rows that would save a sort, and how many rows are needed of it. `alone`: there is one table.
+    fn want(&self, read: &Read, alone: bool) -> Want {
+        let mut want = Want { groups: if alone { self.wanted_groups(read) } else { None }, ..Want::default() };
         match &self.groups {
             Some(groups) if groups.keys.is_empty() => want.extreme = extreme_of(&groups.aggregates),
             _ if !self.windows.is_empty() => {}
@@ -147,6 +149,49 @@ impl Above {
             }
         }
         want
+    }
+
+    fn wanted_groups(&self, read: &Read) -> Option<WantedGroups> {
+        let is_slot = |expr: &Expr| matches!(expr.kind, ExprKind::Slot(_));
+        if !self.windows.is_empty() || !self.values.is_empty() {
+            return None;
+        }
+        let (columns, extreme) = match (&self.groups, read) {
+            (None, Read::Output(output)) if self.distinct => (output.iter().map(|output| output.expr.clone()).collect(), None),
+            (None, _) => return None,
+            (Some(Groups { rollup: true, .. }), _) => return None,
+            (Some(groups), _) if !groups.values.is_empty() => return None,
+            // One group: of equal values its functions read one.
+            (Some(Groups { keys, aggregates, .. }), _) if keys.is_empty() => {
+                let (first, others) = aggregates.split_first()?;
+                let same = |other: &Aggregate| {
+                    other.args.len() == first.args.len() && other.args.iter().zip(&first.args).all(|(a, b)| visit::same(a, b))
+                };
+                let is_of_values = |one: &Aggregate| {
+                    one.distinct && matches!(one.kind, AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg)
+                };
+                (is_of_values(first) && others.iter().all(|other| is_of_values(other) && same(other)))
+                    .then(|| (first.args.clone(), None))?
+            }
+            (Some(Groups { keys, aggregates, .. }), _) => {
+                let columns = keys.iter().map(|(key, _)| key.clone()).collect();
+                match aggregates.split_first() {
+                    None => (columns, None),
+                    Some((first, others)) => {
+                        let max = match first.kind {
+                            AggregateKind::Min => false,
+                            AggregateKind::Max => true,
+                            _ => return None,
+                        };
+                        let of = first.args.first().filter(|of| is_slot(of))?;
+                        let same =
+                            |other: &Aggregate| other.kind == first.kind && visit::same(other.args.first().unwrap_or(of), of);
+                        others.iter().all(same).then(|| (columns, Some((of.clone(), max))))?
+                    }
+                }
+            }
+        };
+        (!columns.is_empty() && columns.iter().all(is_slot)).then_some(WantedGroups { columns, extreme })
     }
 
     /// The slots that the output, ORDER BY, HAVING and windows read, and windows and computed values do not fill.

@@ -53,6 +53,11 @@ pub fn rows_per_prefix(statistics: &TableStatistics, index: &IndexDef, parts: us
     if index.is_unique() && parts == index.parts.len() {
         return 1.0;
     }
+    if parts > index.parts.len() {
+        // Parts of the primary key leave a few.
+        let own = rows_per_prefix(statistics, index, index.parts.len());
+        return (own / 10f64.powi((parts - index.parts.len()) as i32)).max(1.0);
+    }
     let known = statistics.distinct.iter().find(|(id, _)| *id == index.id).and_then(|(_, d)| d.get(parts - 1));
     match known {
         Some(distinct) if *distinct > 0 => (rows / *distinct as f64).max(1.0),

@@ -134,6 +134,17 @@ pub struct Want {
     pub limit: Option<u64>,
     /// The block is only MIN (false) or MAX (true) of this column.
     pub extreme: Option<(Expr, bool)>,
+    /// Of rows that are equal in these columns one is as good as all.
+    pub groups: Option<WantedGroups>,
+}
+
+/// What is read of each group of rows.
+#[derive(Debug)]
+pub struct WantedGroups {
+    /// Slots.
+    pub columns: Vec<Expr>,
+    /// And MIN (false) or MAX (true) of this one.
+    pub extreme: Option<(Expr, bool)>,
 }
 
 impl Want {

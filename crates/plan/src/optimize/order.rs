@@ -543,6 +543,7 @@ impl Planner<'_, '_> {
                 consumed: Vec::new(),
                 ordered: false,
                 extreme: false,
+                first_of_parts: None,
             };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
@@ -771,6 +772,7 @@ impl Planner<'_, '_> {
             table: table.clone(),
             alias: rel.alias.clone(),
             path: candidate.path.clone(),
+            first_of_parts: candidate.first_of_parts,
             columns,
             computed,
             filter,
@@ -820,7 +822,7 @@ fn total(order: &[Choice]) -> f64 {
     order.iter().map(|choice| choice.cost).sum()
 }
 
-static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, extreme: None };
+static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, extreme: None, groups: None };
 
 /// The conditions that can be checked once `known` has been read, of which `last` came last, cheap ones first.
 fn take(tables: &Tables<'_>, pool: &mut Vec<Condition>, known: Set, last: Set) -> Vec<Expr> {

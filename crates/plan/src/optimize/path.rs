@@ -22,7 +22,7 @@ use crate::catalog::{Catalog, TableStatistics, ValueRange};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::logical::StatementFacts;
 use crate::logical::hints::{IndexRules, Purpose};
-use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
+use crate::node::{AccessPath, Inclusive, KeyExpr, Range, entry_parts};
 use crate::visit;
 
 /// What is added to the cost of what hints want to be the last resort.
@@ -69,16 +69,20 @@ pub struct Shares<'a> {
 impl Shares<'_> {
     /// The share of the index's entries that `prefix` allows, if its bounds are known.
     fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<f64> {
-        let has_bounds = prefix.low.is_some() || prefix.high.is_some();
+        let has_bounds = prefix.low.is_some() || prefix.high.is_some() || prefix.is_one_of_several;
         if prefix.is_empty() || !self.joins && (at == 0 || !has_bounds) || index.is_spatial() || index.multi_valued {
             return None;
         }
         let mut values = Vec::with_capacity(prefix.equal.len());
-        for (alternatives, part) in prefix.equal.iter().zip(&index.parts) {
+        let parts = entry_parts(table, at);
+        for (alternatives, part) in prefix.equal.iter().zip(&parts) {
             let [key] = alternatives.as_slice() else { return None };
-            values.push(self.value(table, part, &key.expr)?);
+            values.push(match &key.expr.kind {
+                ExprKind::Literal(Value::Null) if key.null_safe && part.prefix.is_none() => Value::Null,
+                _ => self.value(table, part, &key.expr)?,
+            });
         }
-        self.asked(table, at, index, prefix, &values)
+        self.asked(table, at, parts.get(values.len()).copied(), prefix, &values)
     }
 
     /// A constant as the key of an index part has it.
@@ -97,8 +101,7 @@ impl Shares<'_> {
         }
     }
 
-    fn asked(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix, equal: &[Value]) -> Option<f64> {
-        let bounded = index.parts.get(equal.len());
+    fn asked(&self, table: &TableDef, at: usize, bounded: Option<&IndexPart>, prefix: &Prefix, equal: &[Value]) -> Option<f64> {
         let bound = |given: &Option<(Expr, Inclusive)>| match given {
             None => Some(None),
             Some((expr, inclusive)) => self.value(table, bounded?, expr).map(|value| Some((value, *inclusive))),
@@ -162,6 +165,8 @@ pub struct Candidate {
     pub consumed: Vec<usize>,
     pub ordered: bool,
     pub extreme: bool,
+    /// As `Scan::first_of_parts`.
+    pub first_of_parts: Option<usize>,
 }
 
 /// The cheapest way.
@@ -188,12 +193,19 @@ pub fn each(input: &TableInput<'_>, give: &mut dyn FnMut(Candidate)) {
     let terms: Vec<Vec<Term>> = input.conditions.iter().map(|c| columns.terms(c)).collect();
     give(full_scan(input, false));
     give(full_scan(input, true));
+    let begins = |index: &&IndexDef| {
+        let first = index.parts.first().and_then(|part| input.table.position_of(part.column));
+        first.is_some_and(|first| terms.iter().flatten().any(|term| term.column == first))
+    };
+    let several = input.table.indexes.iter().filter(begins).nth(1).is_some();
     for (at, index) in input.table.indexes.iter().enumerate() {
         if index.parts.is_empty() || index.is_full_text() {
             continue;
         }
-        index_candidates(input, at, index, &terms, &columns).into_iter().for_each(&mut *give);
+        index_candidates(input, at, index, &terms, &columns, several).into_iter().for_each(&mut *give);
+        first_of_groups(input, at, index, &terms).into_iter().for_each(&mut *give);
     }
+    union(input, &columns).into_iter().for_each(&mut *give);
     for condition in input.conditions {
         full_text(input, condition).into_iter().for_each(&mut *give);
         windows(input, condition, &columns).into_iter().for_each(&mut *give);
@@ -322,7 +334,7 @@ fn finish(
         }
     }
     let ordered = ordered && !input.want.order.is_empty();
-    Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false }
+    Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false, first_of_parts: None }
 }
 
 /// It runs a subquery for each row.
@@ -341,6 +353,8 @@ struct Prefix {
     high: Option<(Expr, Inclusive)>,
     not_null: bool,
     consumed: Vec<usize>,
+    /// Other indexes are bounded, too: which is the best depends on the values.
+    is_one_of_several: bool,
 }
 
 impl Prefix {
@@ -353,10 +367,10 @@ impl Prefix {
     }
 }
 
-fn prefix_of(table: &TableDef, index: &IndexDef, terms: &[Vec<Term>]) -> Prefix {
+fn prefix_of(table: &TableDef, at: usize, terms: &[Vec<Term>]) -> Prefix {
     let mut prefix = Prefix::default();
     let mut alternatives = 1usize;
-    for part in &index.parts {
+    for part in entry_parts(table, at) {
         let Some(column) = table.position_of(part.column) else { break };
         let on_column = |t: &&Term| t.column == column;
         let equal =
@@ -431,6 +445,7 @@ fn index_candidates(
     index: &IndexDef,
     terms: &[Vec<Term>],
     columns: &Columns<'_>,
+    several: bool,
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     let finds = input.rules.allows(index, Purpose::Find);
@@ -441,7 +456,8 @@ fn index_candidates(
     let ranges = input.rules.allows_ranges(index);
     let single = if ranges { Vec::new() } else { single_values(terms) };
     let terms = if ranges { terms } else { &single };
-    let prefix = if finds { prefix_of(input.table, index, terms) } else { Prefix::default() };
+    let mut prefix = if finds { prefix_of(input.table, at, terms) } else { Prefix::default() };
+    prefix.is_one_of_several = several;
     if index.multi_valued && prefix.equal.len() <= array_part(input.table, index) {
         // Rows have many entries, or none.
         return candidates;
@@ -540,8 +556,8 @@ fn disjunction(
             let own: Vec<Vec<Term>> = visit::conjuncts(branch.clone()).iter().map(|c| columns.terms(c)).collect();
             let mut all = own.clone();
             all.extend(terms.iter().cloned());
-            let prefix = prefix_of(input.table, index, &all);
-            let own_prefix = prefix_of(input.table, index, &own);
+            let prefix = prefix_of(input.table, at, &all);
+            let own_prefix = prefix_of(input.table, at, &own);
             usable &= !prefix.is_empty() && (!own_prefix.is_empty() || prefix.consumed.iter().any(|c| *c < own.len()));
             exact &= (0..own.len()).all(|term| prefix.consumed.contains(&term));
             rows += estimate(input, at, index, &prefix);
@@ -555,13 +571,111 @@ fn disjunction(
         let price = cost::SEEK * ranges.len() as f64 + rows * per_row;
         let order = order_of(input, index, &[], false);
         let path = AccessPath::Range { index: at, ranges, reverse: order.unwrap_or(false), covering: covering && at != 0 };
-        let consumed = if exact { vec![n] } else { Vec::new() };
-        let candidate = finish(input, path, rows, price, consumed, order.is_some());
+        // The ranges have nearly nothing else, even where the condition has to be looked at again.
+        let mut candidate = finish(input, path, rows, price, vec![n], order.is_some());
+        if !exact {
+            candidate.consumed.clear();
+        }
         if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
             best = Some(candidate);
         }
     }
     best
+}
+
+/// The first entry of each group of rows, by an index that has the groups' columns behind those that conditions fix; loose index scan in MySQL.
+fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>]) -> Option<Candidate> {
+    let groups = input.want.groups.as_ref()?;
+    let is_plain = !index.is_spatial() && !index.multi_valued;
+    if !is_plain || input.locks || input.partitions > 1 || !input.rules.allows(index, Purpose::Group) {
+        return None;
+    }
+    let prefix = prefix_of(input.table, at, terms);
+    // A row that a condition may refuse does not stand for its group.
+    if prefix.consumed.len() < input.conditions.len() || prefix.equal.iter().any(|values| values.len() > 1) {
+        return None;
+    }
+    let fixed = prefix.equal.len();
+    let position = |part: &IndexPart| input.table.position_of(part.column).filter(|_| part.prefix.is_none());
+    let is_fixed = |column: &usize| index.parts.iter().take(fixed).any(|part| position(part) == Some(*column));
+    let mut columns = Vec::with_capacity(groups.columns.len());
+    for column in &groups.columns {
+        let column = column_of(input, column)?;
+        if !is_fixed(&column) && !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let end = fixed + columns.len();
+    let in_groups = |part: &IndexPart| position(part).is_some_and(|column| columns.contains(&column));
+    if columns.is_empty() || !index.parts.get(fixed..end)?.iter().all(in_groups) || index.is_unique() && end == index.parts.len()
+    {
+        return None;
+    }
+    let reverse = match &groups.extreme {
+        None => false,
+        Some((of, max)) => {
+            let (part, of) = (index.parts.get(end)?, column_of(input, of)?);
+            // NULL comes first, which is no minimum.
+            if position(part) != Some(of) || part.descending || !max && input.table.columns[of].nullable {
+                return None;
+            }
+            *max
+        }
+    };
+    let (_, distinct) = input.statistics.distinct.iter().find(|(id, _)| *id == index.id)?;
+    let values =
+        |parts: usize| parts.checked_sub(1).map_or(Some(1.0), |at| distinct.get(at).map(|values| (*values as f64).max(1.0)));
+    let found = (values(end)? / values(fixed)?).max(1.0);
+    let covering = at == 0 || is_covering(input, index);
+    let price = found * (cost::SEEK + cost::NEXT + if covering { 0.0 } else { cost::FETCH });
+    let ordered = !reverse && order_of(input, index, &prefix.equal, false) == Some(false);
+    let path = AccessPath::Range { index: at, ranges: ranges_of(&prefix), reverse, covering: covering && at != 0 };
+    let candidate = finish(input, path, found, price, prefix.consumed.clone(), ordered);
+    Some(Candidate { first_of_parts: Some(end), ..candidate })
+}
+
+/// A disjunction whose branches bound different indexes: the rows that each leads to.
+fn union(input: &TableInput<'_>, columns: &Columns<'_>) -> Vec<Candidate> {
+    let usable = |index: &IndexDef| {
+        let is_plain = !index.parts.is_empty() && !index.is_full_text() && !index.is_spatial() && !index.multi_valued;
+        let is_allowed = input.rules.allows(index, Purpose::Find) && input.rules.allows_ranges(index);
+        is_plain && is_allowed && input.rules.allows_merge(index)
+    };
+    let mut candidates = Vec::new();
+    for (n, condition) in input.conditions.iter().enumerate() {
+        let ExprKind::Or(branches) = &condition.kind else { continue };
+        let best_of = |branch: &Expr| {
+            let terms: Vec<Vec<Term>> = visit::conjuncts(branch.clone()).iter().map(|c| columns.terms(c)).collect();
+            let indexes = input.table.indexes.iter().enumerate().filter(|(_, index)| usable(index));
+            let ways = indexes.filter_map(|(at, index)| {
+                let prefix = Prefix { is_one_of_several: true, ..prefix_of(input.table, at, &terms) };
+                (!prefix.is_empty()).then(|| (at, estimate(input, at, index, &prefix), ranges_of(&prefix)))
+            });
+            ways.min_by(|a, b| a.1.total_cmp(&b.1))
+        };
+        if branches.len() > RANGES_MAX {
+            continue;
+        }
+        let Some(ways) = branches.iter().map(best_of).collect::<Option<Vec<_>>>() else { continue };
+        let mut parts: Vec<(usize, Vec<Range>)> = Vec::new();
+        let mut rows = 0.0;
+        for (at, found, ranges) in ways {
+            rows += found;
+            match parts.iter_mut().find(|(index, _)| *index == at) {
+                Some((_, all)) => all.extend(ranges),
+                None => parts.push((at, ranges)),
+            }
+        }
+        let seeks = parts.iter().map(|(_, ranges)| ranges.len()).sum::<usize>();
+        if parts.len() < 2 || seeks > RANGES_MAX {
+            continue;
+        }
+        let price = cost::SEEK * seeks as f64 + rows * (cost::NEXT + cost::FETCH + cost::HASH_BUILD);
+        let mut candidate = finish(input, AccessPath::Union { parts }, rows, price, vec![n], false);
+        candidate.consumed.clear();
+        candidates.push(candidate);
+    }
+    candidates
 }
 
 fn estimate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> f64 {

@@ -47,13 +47,14 @@ fn name(input: &TableInput<'_>, candidate: &Candidate) -> String {
         AccessPath::Full { reverse } => (None, *reverse),
         AccessPath::Point { index, .. } => (Some(*index), false),
         AccessPath::Range { index, reverse, .. } => (Some(*index), *reverse),
-        AccessPath::FullText { .. } | AccessPath::System => (None, false),
+        AccessPath::FullText { .. } | AccessPath::System | AccessPath::Union { .. } => (None, false),
     };
     let index =
         index.and_then(|index| input.table.indexes.get(index)).map_or_else(String::new, |index| format!(" using {}", index.name));
     let reverse = if reverse { " (reverse)" } else { "" };
     let order = if candidate.ordered { ", in order" } else { "" };
-    format!("{}{index}{reverse}{order}", access_kind(&candidate.path))
+    let kind = if candidate.first_of_parts.is_some() { "Index skip scan for grouping" } else { access_kind(&candidate.path) };
+    format!("{kind}{index}{reverse}{order}")
 }
 
 /// The indexes that the conditions on a table would use: values that are known first, then those of other tables, then a range or the order.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use vaquita_parser::{IntoTarget, SelectInto};
-use vaquita_types::schema::{IndexDef, TableRef};
+use vaquita_types::schema::{IndexDef, IndexPart, TableDef, TableRef};
 use vaquita_types::{ColumnType, Value};
 
 use super::expr::{CompareAs, Expr, Slot};
@@ -277,6 +277,8 @@ pub struct Scan {
     /// The name in the query, for EXPLAIN and messages.
     pub alias: String,
     pub path: AccessPath,
+    /// Of the entries that are equal in so many leading parts of the index, only the first one is read.
+    pub first_of_parts: Option<usize>,
     /// Column positions (in `table.columns`) to decode, and the slots they go to.
     pub columns: Vec<(usize, Slot)>,
     /// Generated columns that are computed of these, in their order.
@@ -309,6 +311,25 @@ impl Node {
     }
 }
 
+/// The parts of an index's entries by which ranges are found: its own, and behind those what they have of the primary key.
+pub fn entry_parts(table: &TableDef, index: usize) -> Vec<&IndexPart> {
+    let Some(def) = table.indexes.get(index) else { return Vec::new() };
+    let mut parts: Vec<&IndexPart> = def.parts.iter().collect();
+    let is_plain = !def.is_unique() && !def.is_spatial() && !def.is_full_text() && !def.multi_valued;
+    if is_plain && !table.hidden_rowid && index > 0 {
+        for part in &table.clustered().parts {
+            if parts.iter().any(|own| own.column == part.column && own.prefix == part.prefix) {
+                continue;
+            }
+            if part.prefix.is_some() || parts.iter().any(|own| own.column == part.column) {
+                break;
+            }
+            parts.push(part);
+        }
+    }
+    parts
+}
+
 impl Scan {
     pub fn reads_backward(&self) -> bool {
         matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })
@@ -323,9 +344,9 @@ impl Scan {
     }
 
     /// So many ranges of keys may lead to a row more than once. A range of a multi-valued index has one element; one of a SPATIAL index
-    /// may have several cells.
+    /// may have several cells. A row of a union may be in ranges of several indexes.
     pub fn repeats_rows(&self, ranges: usize) -> bool {
-        self.reads_elements() && (ranges > 1 || self.reads_cells())
+        matches!(self.path, AccessPath::Union { .. }) || self.reads_elements() && (ranges > 1 || self.reads_cells())
     }
 
     /// By a SPATIAL index: its ranges are windows.
@@ -346,6 +367,8 @@ pub enum AccessPath {
     /// Ranges of one index in index order (of a SPATIAL one: what meets the geometry in `equal`); `covering`: all columns come from the index entry. The
     /// ranges may overlap and come in any order (`IN (2, 1, 2)`): the reader sorts and merges them.
     Range { index: usize, ranges: Vec<Range>, reverse: bool, covering: bool },
+    /// The rows that ranges of several indexes lead to, each of them once; index merge by union in MySQL.
+    Union { parts: Vec<(usize, Vec<Range>)> },
     /// The rows that a search finds, those of highest rank first; `search` is the `ExprKind::Match`.
     FullText { search: Box<Expr> },
     /// A system table produced by the executor: one whose `TableDef` has no index.

@@ -229,6 +229,7 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
                 AccessPath::FullText { search } => f(search),
                 AccessPath::Point { key, .. } => key.iter().for_each(&mut *f),
                 AccessPath::Range { ranges, .. } => ranges.iter().for_each(|r| range_exprs(r, f)),
+                AccessPath::Union { parts } => parts.iter().flat_map(|(_, ranges)| ranges).for_each(|r| range_exprs(r, f)),
             }
             if let Some(partitions) = &scan.partitions {
                 key_exprs(&partitions.merged_by, f);

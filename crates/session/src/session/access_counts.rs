@@ -125,6 +125,7 @@ fn note_node(root: &Node, note: &mut dyn FnMut(Counted)) {
                     _ => {}
                 }
             }
+            AccessPath::Union { .. } => note(if is_first { Counted::SelectRange } else { Counted::SelectFullRangeJoin }),
             AccessPath::Point { .. } | AccessPath::FullText { .. } => {}
         }
     });

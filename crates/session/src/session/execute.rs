@@ -71,6 +71,12 @@ pub(super) const REPLANS_MAX: usize = 100;
 /// Fresh snapshots that one statement may take before its conflict is shown after all.
 pub(super) const RESTARTS_MAX: usize = 1000;
 
+fn note_examined(kept: Option<&CachedPlan>, statement: &Execution<'_>) {
+    if let Some(kept) = kept {
+        kept.guessed.note_examined(statement.examined());
+    }
+}
+
 impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits.
     pub(super) fn run_plan(&mut self, planned: Planned<'_>, exchange: &mut Exchange<'_>) -> Flow {
@@ -157,7 +163,10 @@ impl Session {
             let done = {
                 let in_use = InUse { tables: Tables::Used(uses), outer: None };
                 let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
-                f(&self.executing(values, &server))
+                let statement = self.executing(values, &server);
+                let done = f(&statement);
+                self.note_execution(&statement, None);
+                done
             };
             match done {
                 Err(error) if calls && error.next() == Next::Restart && restarts < RESTARTS_MAX => {
@@ -234,7 +243,7 @@ impl Session {
         if exchange.analyzes {
             return self.measure_once(planned, exchange);
         }
-        let Planned { plan, params, .. } = *planned;
+        let Planned { plan, params, kept, .. } = *planned;
         let form = self.result_form(exchange);
         let tables = planned.creates.map_or(Tables::Of(plan), Tables::Beside);
         let in_use = InUse { tables, outer: None };
@@ -244,7 +253,8 @@ impl Session {
             Plan::Query(query) => query,
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement)?;
-                self.note_execution(&statement, planned, changed_table(other, changed.affected));
+                note_examined(kept, &statement);
+                self.note_execution(&statement, changed_table(other, changed.affected));
                 if let Some(counter) = changing_counter(other) {
                     self.client.counters.add(counter, changed.affected);
                 }
@@ -269,17 +279,15 @@ impl Session {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
-        self.note_execution(&statement, planned, None);
+        note_examined(kept, &statement);
+        self.note_execution(&statement, None);
         self.env.diagnostics.set_found_rows(found);
         Ok(done)
     }
 
     /// What a statement has done, for those who count.
     #[inline]
-    fn note_execution(&self, statement: &Execution<'_>, planned: &Planned<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
-        if let Some(kept) = planned.kept {
-            kept.note_examined(statement.examined());
-        }
+    fn note_execution(&self, statement: &Execution<'_>, changed: Option<(&TableDef, RowWork, u64)>) {
         let used = self.event.note_tables(&statement.calls, changed);
         self.client.counters.add(Counter::TableOpenCacheHits, used);
         self.event.examined(statement.examined());

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use vaquita_exec::catalog::PlanCatalog;
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
@@ -32,7 +32,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, PlanNotes, Planner, Prepared, Variable};
+use crate::state::prepared::{CachedPlan, Guessed, PlanNotes, Planner, Prepared, Variable};
 use crate::variables::settings::word;
 use crate::variables::{Def, Var, registry};
 
@@ -147,7 +147,7 @@ impl Session {
     }
 
     /// The same of what runs first with these values of its parameters.
-    fn bound_for_run<R>(
+    pub(super) fn bound_for_run<R>(
         &self,
         values: &[Value],
         notes: &PlanNotes,
@@ -175,7 +175,7 @@ impl Session {
             }
         };
         let (plan, uses) = self.plan_noting(ast, given, &notes, &tell)?;
-        let guesses = notes.guesses.get();
+        let guessed = Guessed::new(notes.guesses.get());
         let variables = notes.into_variables();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
         let has_definers = uses.has_definers();
@@ -189,8 +189,7 @@ impl Session {
             in_patterns: Box::default(),
             patterns: given.patterns.into(),
             of_its_values: false,
-            guesses,
-            examined_many: AtomicBool::new(false),
+            guessed,
             catalog_version,
             settings,
             variables,
@@ -365,7 +364,7 @@ impl Session {
             if fits && !kept.of_its_values && self.is_typed_for(kept, &read) {
                 self.warn_of_parameters(kept, complaints)?;
                 let patterns = kept.patterns_of(&read, self.prepared.binaries());
-                if patterns != kept.patterns || kept.is_outgrown() {
+                if patterns != kept.patterns || kept.guessed.is_outgrown() {
                     self.authorize(&prepared.ast)?;
                     let given = Given { types: &kept.types, patterns: &patterns, values: &read };
                     let plan = self.plan_again(&prepared.ast, given, kept)?;

@@ -12,6 +12,12 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Frame;
 
+/// That of the index, of which this is a key of an entry.
+pub fn codec_of_entry<'t>(table: &'t Table, key: &[u8]) -> Result<&'t IndexCodec> {
+    let is_of = |codec: &&IndexCodec| key.starts_with(&codec.id.0.to_be_bytes());
+    table.codec.indexes().iter().find(is_of).ok_or_else(|| Error::internal("an entry of no index"))
+}
+
 /// Adds what a scan that is no point read reads, in its order.
 pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
     match &scan.path {
@@ -26,6 +32,15 @@ pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<
                 out.extend(key_range(codec, table, range, frame)?);
             }
             sort_ranges(out, *reverse);
+        }
+        AccessPath::Union { parts } => {
+            for (index, ranges) in parts {
+                let codec = index_codec(table, *index)?;
+                for range in ranges {
+                    out.extend(key_range(codec, table, range, frame)?);
+                }
+            }
+            sort_ranges(out, false);
         }
         AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => {
             return Err(Error::internal("a scan without ranges"));
@@ -65,7 +80,7 @@ fn window_ranges(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame
 /// The key bytes of a plan's range; `None` if nothing can be in it.
 fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
     let mut equal = Vec::with_capacity(range.equal.len());
-    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.parts()) {
+    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.entry_parts()) {
         let column = &table.def.columns[part.position];
         let value = expr.eval(&frame.cx())?;
         // A column that is NOT NULL has no key for NULL: then nothing is found, as with `=`.
@@ -78,7 +93,7 @@ fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>
             _ => return Ok(None),
         }
     }
-    let bounded = codec.parts().get(range.equal.len());
+    let bounded = codec.entry_parts().get(range.equal.len());
     let ty = bounded.map(|part| table.def.columns[part.position].key_type());
     let low = bound(&range.low, ty, true, frame)?;
     let high = bound(&range.high, ty, false, frame)?;

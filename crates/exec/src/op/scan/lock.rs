@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 
 use vaquita_plan::node::{LockWait, Scan};
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Table,
-    Transaction, Version,
+    Cursor, Direction, Entry, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Table, Transaction, Version,
 };
 use vaquita_types::Result;
 
+use super::keys::codec_of_entry;
 use super::{TableScan, read};
 use crate::context::Execution;
 use crate::context::Frame;
@@ -54,12 +54,12 @@ impl Newcomers {
     }
 
     /// Goes to the next entry.
-    fn step(&mut self, codec: &IndexCodec, txn: &Transaction) -> Result<()> {
+    fn step(&mut self, table: &Table, txn: &Transaction) -> Result<()> {
         self.begun = true;
         self.next = match self.cursor.next(txn)? {
             Some((key, value)) => {
                 let mut row = Vec::new();
-                codec.clustered_key(Entry { key, value }, &mut row)?;
+                codec_of_entry(table, key)?.clustered_key(Entry { key, value }, &mut row)?;
                 Some((key.to_vec(), row))
             }
             None => None,
@@ -126,16 +126,10 @@ impl TableScan<'_> {
 
     /// The scan has come to an entry of the snapshot, or to the end of its range: a row that the latest version has before that, and
     /// that matches, is a conflict.
-    pub(super) fn meet_newcomers(
-        &mut self,
-        table: &Table,
-        codec: &IndexCodec,
-        reached: Option<&[u8]>,
-        frame: &mut Frame<'_>,
-    ) -> Result<()> {
+    pub(super) fn meet_newcomers(&mut self, table: &Table, reached: Option<&[u8]>, frame: &mut Frame<'_>) -> Result<()> {
         let Some(mut newcomers) = self.newcomers.take() else { return Ok(()) };
         if !newcomers.begun {
-            newcomers.step(codec, &frame.statement.txn.borrow())?;
+            newcomers.step(table, &frame.statement.txn.borrow())?;
         }
         while newcomers.order(reached) == Ordering::Less {
             if let Some((entry, row)) = newcomers.next.take() {
@@ -146,10 +140,10 @@ impl TableScan<'_> {
                     return Err(frame.statement.txn.borrow().conflict());
                 }
             }
-            newcomers.step(codec, &frame.statement.txn.borrow())?;
+            newcomers.step(table, &frame.statement.txn.borrow())?;
         }
         if newcomers.order(reached) == Ordering::Equal {
-            newcomers.step(codec, &frame.statement.txn.borrow())?;
+            newcomers.step(table, &frame.statement.txn.borrow())?;
         }
         self.newcomers = Some(newcomers);
         Ok(())

@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::{Execution, Functions, KeptTriggers, SessionEnv, TriggeredRow};
@@ -49,7 +49,7 @@ use super::reached_tables;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, PlanNotes};
+use crate::state::prepared::{CachedPlan, Guessed, PlanNotes};
 use crate::variables::Var;
 
 /// DDL statements that may come between the planning of a query and its start before it fails.
@@ -276,7 +276,7 @@ impl FunctionHost<'_> {
             self.admit(&plan.plan)?;
             let ran = self.run_part(frame, Tables::Of(&plan.plan), &plan.plan, |tree, statement| {
                 let ran = f(tree, statement);
-                plan.note_examined(statement.examined());
+                plan.guessed.note_examined(statement.examined());
                 ran
             });
             let Err(error) = ran else { return ran };
@@ -432,20 +432,6 @@ fn targets(plan: &Plan) -> Vec<TableRef> {
     }
 }
 
-impl FunctionHost<'_> {
-    /// As `bound`, of what runs first with these values of the variables.
-    fn bound_for_run<R>(
-        &self,
-        values: &[Value],
-        notes: &PlanNotes,
-        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
-    ) -> (Result<R>, UseList) {
-        let catalog = PlanCatalog::within(self.statement.catalog, self.statement.txn);
-        let catalog = catalog.for_run(&self.outside, values, &notes.guesses);
-        bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, notes, bind)
-    }
-}
-
 impl Host for FunctionHost<'_> {
     fn env(&self) -> &Environment {
         self.view.env
@@ -493,15 +479,22 @@ impl Host for FunctionHost<'_> {
         false
     }
 
-    fn bound<R>(&self, notes: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
-        self.bound_for_run(&[], notes, bind)
+    fn bound<R>(
+        &self,
+        values: &[Value],
+        notes: &PlanNotes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList) {
+        let catalog = PlanCatalog::within(self.statement.catalog, self.statement.txn);
+        let catalog = catalog.for_run(&self.outside, values, &notes.guesses);
+        bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, notes, bind)
     }
 
     fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan> {
         let notes = PlanNotes::default();
         let catalog_version = self.catalog().version();
         let tell = |warning| self.view.env.push_warning(Level::Warning, warning);
-        let (plan, uses) = self.bound_for_run(given.values, &notes, |context| {
+        let (plan, uses) = self.bound(given.values, &notes, |context| {
             let Given { types: param_types, patterns, .. } = given;
             plan_statement(ast, &PlanContext { param_types, patterns, hint_warning: Some(&tell), ..*context })
         });
@@ -521,8 +514,7 @@ impl Host for FunctionHost<'_> {
             beside_texts: Box::default(),
             in_patterns: Box::default(),
             patterns: given.patterns.into(),
-            guesses: notes.guesses.get(),
-            examined_many: AtomicBool::new(false),
+            guessed: Guessed::new(notes.guesses.get()),
             catalog_version,
             settings: self.outside.settings.plan.clone(),
             variables: notes.into_variables(),
@@ -532,11 +524,13 @@ impl Host for FunctionHost<'_> {
         })
     }
 
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<(Value, u64)> {
         let in_use = InUse { tables: Tables::Used(uses), outer: self.view.in_use };
         let view = self.inner_view(&in_use);
         let statement = self.inner(&view, values);
-        expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
+        let value = expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned());
+        self.statement.calls.include(&statement.calls);
+        Ok((value?, statement.examined()))
     }
 
     fn evaluate_outside(&mut self, _: &Expr) -> Result<(Value, ColumnType)> {

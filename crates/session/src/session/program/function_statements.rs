@@ -194,7 +194,7 @@ impl FunctionHost<'_> {
         let in_use = InUse { tables: Tables::Beside(creates), outer: view.in_use };
         let server = self.inner_view(&in_use);
         let planner = |ast: &Ast, target: Option<&TableRef>| {
-            let (plan, uses) = self.bound(&PlanNotes::default(), |context| {
+            let (plan, uses) = self.bound(&frame.values, &PlanNotes::default(), |context| {
                 plan_statement(ast, &PlanContext { insert_target: target, param_types: &frame.types, ..*context })
             });
             self.allows(&uses)?;

@@ -28,7 +28,7 @@ use super::frame::{ActiveHandler, Frame};
 use crate::programs::BoundExpr;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, PlanNotes};
+use crate::state::prepared::{CachedPlan, Guessed, PlanNotes};
 use crate::state::user_variables::type_of_value;
 
 /// What the steps of a program need of the world.
@@ -49,10 +49,17 @@ pub trait Host {
     fn begin_step(&mut self) -> u64;
     /// The session ends: no further step.
     fn closes(&self) -> bool;
-    fn bound<R>(&self, variables: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList);
+    /// What runs with these values first.
+    fn bound<R>(
+        &self,
+        values: &[Value],
+        notes: &PlanNotes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList);
     fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan>;
     /// An expression that reads tables or calls functions.
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value>;
+    /// Its value, and how many rows were looked at for it.
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<(Value, u64)>;
     /// An expression that no program has.
     fn evaluate_outside(&mut self, expr: &Expr) -> Result<(Value, ColumnType)>;
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()>;
@@ -233,7 +240,7 @@ pub trait Interpreter: Host {
         if let Some(plan) = &frame.plans[id]
             && (plan.variables.is_empty() || plan.is_current_under(self.catalog().version(), self.settings(), self.env()))
         {
-            if plan.in_patterns.is_empty() && !plan.is_outgrown() {
+            if plan.in_patterns.is_empty() && !plan.guessed.is_outgrown() {
                 return Ok(plan.clone());
             }
             let plan = plan.clone();
@@ -266,7 +273,7 @@ pub trait Interpreter: Host {
     /// The plan, or one that is made for the patterns of LIKE that the variables hold now.
     fn plan_for_patterns(&mut self, frame: &mut Frame, id: usize, ast: &Ast, plan: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         let patterns = plan.patterns_of(&frame.values, &[]);
-        let plan = match patterns == plan.patterns && !plan.is_outgrown() {
+        let plan = match patterns == plan.patterns && !plan.guessed.is_outgrown() {
             true => plan,
             false => {
                 let again = self.fresh_plan(ast, Given { types: &frame.types, patterns: &patterns, values: &frame.values })?;
@@ -290,7 +297,7 @@ pub trait Interpreter: Host {
         self.refresh();
         self.look_again(frame);
         let operand = operand_of(expr, frame);
-        let fits = |bound: &BoundExpr| bound.operand == operand;
+        let fits = |bound: &BoundExpr| bound.operand == operand && !bound.guessed.is_outgrown();
         if let Some(bound) = &frame.bound[id]
             && fits(bound)
             && (bound.variables.is_empty() || bound.is_current(self.catalog().version(), self.settings(), self.env()))
@@ -310,12 +317,12 @@ pub trait Interpreter: Host {
             frame.bound[id] = Some(bound.clone());
             return Ok(bound);
         }
-        let variables = PlanNotes::default();
+        let notes = PlanNotes::default();
         let catalog_version = self.catalog().version();
         let settings = self.settings().clone();
         let types = &frame.types;
         let tell = |warning| self.env().push_warning(Level::Warning, warning);
-        let (bound, uses) = self.bound(&variables, |context| {
+        let (bound, uses) = self.bound(&frame.values, &notes, |context| {
             bind_scalar(expr, &PlanContext { param_types: types, hint_warning: Some(&tell), ..*context })
         });
         self.allows(&uses)?;
@@ -325,7 +332,8 @@ pub trait Interpreter: Host {
             expr,
             catalog_version,
             settings,
-            variables: variables.into_variables(),
+            guessed: Guessed::new(notes.guesses.get()),
+            variables: notes.into_variables(),
             operand,
             uses,
             allowed_under: AtomicU64::new(self.access().rights().serial),
@@ -351,7 +359,9 @@ pub trait Interpreter: Host {
 
     fn evaluate_bound(&mut self, bound: &BoundExpr, values: &[Value]) -> Result<Value> {
         if bound.needs_statement {
-            return self.evaluate_in_statement(&bound.expr, &bound.uses, values);
+            let (value, examined) = self.evaluate_in_statement(&bound.expr, &bound.uses, values)?;
+            bound.guessed.note_examined(examined);
+            return Ok(value);
         }
         let env = Assignment::new(self.outside());
         let value = bound.expr.eval(&env.cx(values)).map(|value| value.into_owned());
@@ -365,7 +375,7 @@ pub trait Interpreter: Host {
     fn condition(&mut self, frame: &mut Frame, id: usize, expr: &Expr) -> Result<bool> {
         let bound = self.bound_in(frame, id, expr)?;
         if bound.needs_statement {
-            let value = self.evaluate_in_statement(&bound.expr, &bound.uses, &frame.values)?;
+            let value = self.evaluate_bound(&bound, &frame.values)?;
             let literal = BoundTree::literal(value, bound.expr.ty.clone());
             let env = Assignment::new(self.outside());
             return Ok(literal.eval_bool(&env.cx(&[]))?.unwrap_or(false));
@@ -382,11 +392,12 @@ pub trait Interpreter: Host {
     fn evaluate_with(&mut self, expr: &Expr, frame: Option<&Frame>) -> Result<(Value, ColumnType)> {
         let Some(frame) = frame else { return self.evaluate_outside(expr) };
         let types = &frame.types;
-        let (bound, uses) =
-            self.bound(&PlanNotes::default(), |context| bind_scalar(expr, &PlanContext { param_types: types, ..*context }));
+        let (bound, uses) = self.bound(&frame.values, &PlanNotes::default(), |context| {
+            bind_scalar(expr, &PlanContext { param_types: types, ..*context })
+        });
         self.allows(&uses)?;
         let bound = bound?;
-        let value = self.evaluate_in_statement(&bound, &uses, &frame.values)?;
+        let (value, _) = self.evaluate_in_statement(&bound, &uses, &frame.values)?;
         let ty = match bound.ty.kind {
             TypeKind::Null => type_of_value(&value, self.env().connection_collation()),
             _ => bound.ty,

@@ -116,17 +116,23 @@ impl Host for SessionHost<'_, '_, '_> {
         self.session.programs.closes
     }
 
-    fn bound<R>(&self, variables: &PlanNotes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
-        self.session.bound(variables, bind)
+    fn bound<R>(
+        &self,
+        values: &[Value],
+        notes: &PlanNotes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList) {
+        self.session.bound_for_run(values, notes, bind)
     }
 
     fn fresh_plan(&self, ast: &Ast, given: Given<'_>) -> Result<CachedPlan> {
         self.session.fresh_plan(ast, given)
     }
 
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<(Value, u64)> {
         self.session.run_expression((calls_stored(expr), uses), values, |statement| {
-            expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
+            let value = expr.eval(&statement.cx(&[], None))?.into_owned();
+            Ok((value, statement.examined()))
         })
     }
 

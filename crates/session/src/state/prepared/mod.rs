@@ -87,9 +87,7 @@ pub struct CachedPlan {
     pub patterns: Box<[Option<Box<[u8]>>]>,
     /// Texts among the values stay texts: for others the plan is made again.
     pub of_its_values: bool,
-    pub guesses: Guesses,
-    /// Its last execution has looked at many rows.
-    pub examined_many: AtomicBool,
+    pub guessed: Guessed,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
@@ -102,9 +100,6 @@ pub struct CachedPlan {
     pub has_definers: bool,
 }
 
-/// An execution that looks at so many rows takes much longer than to make a plan.
-const MANY_ROWS: u64 = 2000;
-
 /// A pattern with more bytes is not worth a plan of its own.
 const PATTERN_BYTES_MAX: usize = 1 << 10;
 
@@ -113,21 +108,6 @@ impl CachedPlan {
     #[inline]
     pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
         self.is_current_under(catalog_version, &env.settings.plan, env)
-    }
-
-    pub fn note_examined(&self, rows: u64) {
-        if self.guesses != Guesses::None {
-            self.examined_many.store(rows >= MANY_ROWS, Ordering::Relaxed);
-        }
-    }
-
-    /// For other values another plan may be better by so much that it is worth to look.
-    pub fn is_outgrown(&self) -> bool {
-        match self.guesses {
-            Guesses::None => false,
-            Guesses::Missing => true,
-            Guesses::Made => self.examined_many.load(Ordering::Relaxed),
-        }
     }
 
     /// The texts among the values that a plan is to be made for: of patterns that do not begin with any characters. It is empty if there are
@@ -152,6 +132,39 @@ impl CachedPlan {
         self.catalog_version == catalog_version
             && (Arc::ptr_eq(&self.settings, now) || self.settings == *now)
             && self.variables.iter().all(|(variable, ty)| variable.type_in(env) == *ty)
+    }
+}
+
+/// Whether a plan was chosen by values that others may come for, and how it did with the last ones.
+pub struct Guessed {
+    guesses: Guesses,
+    examined_many: AtomicBool,
+}
+
+/// An execution that looks at so many rows takes much longer than to make a plan.
+const MANY_ROWS: u64 = 2000;
+
+impl Guessed {
+    pub fn new(guesses: Guesses) -> Guessed {
+        Guessed { guesses, examined_many: AtomicBool::new(false) }
+    }
+
+    /// An execution has looked at so many rows.
+    #[inline]
+    pub fn note_examined(&self, rows: u64) {
+        if self.guesses != Guesses::None {
+            self.examined_many.store(rows >= MANY_ROWS, Ordering::Relaxed);
+        }
+    }
+
+    /// For other values another plan may be better by so much that it is worth to look.
+    #[inline]
+    pub fn is_outgrown(&self) -> bool {
+        match self.guesses {
+            Guesses::None => false,
+            Guesses::Missing => true,
+            Guesses::Made => self.examined_many.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Whatever does not fit runs the ordinary way, and that decides errors and warnings: only plain SELECT, UPDATE and DELETE come here at all.
 //! A plan is made again after a second, since tables grow, and whenever a prepared statement's would be: also if it was chosen by the values
-//! that it was made for, and has looked at many rows (`CachedPlan::is_outgrown`).
+//! that it was made for, and has looked at many rows (`Guessed::is_outgrown`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -144,7 +144,7 @@ impl TextPlans {
         }
         let Known::Fit(fit) = entry else { return None };
         fit.bind(sql, &digest.literals, values)?;
-        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX || fit.plan.is_outgrown() {
+        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX || fit.plan.guessed.is_outgrown() {
             let plan = planner.quiet_plan(&fit.ast, &fit.plan.types, values);
             let Some(plan) = plan.filter(|plan| suits(plan, &fit.literals, &digest.literals)) else {
                 // DDL has changed the columns.
