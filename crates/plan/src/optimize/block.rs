@@ -139,6 +139,11 @@ impl Above {
                     want.order = group_order(&groups.keys, &self.order_by);
                     // With ORDER BY the directions count too.
                     want.grouping = self.order_by.is_empty();
+                    let is_plain = self.having.is_empty() && self.windows.is_empty() && !self.distinct;
+                    if is_plain && keys_follow(&self.order_by, &groups.keys) {
+                        let groups = self.limit.as_ref().and_then(literal_rows);
+                        want.limit = groups.map(|groups| groups.saturating_mul(cost::ROWS_PER_KEY as u64));
+                    }
                 }
             }
             None => {

@@ -68,8 +68,8 @@ pub struct Shares<'a> {
 
 impl Shares<'_> {
     /// The share of the index's entries that `prefix` allows, if its bounds are known.
-    fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<f64> {
-        let has_bounds = prefix.low.is_some() || prefix.high.is_some() || prefix.is_one_of_several;
+    fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix, asks: bool) -> Option<f64> {
+        let has_bounds = prefix.low.is_some() || prefix.high.is_some() || asks;
         if prefix.is_empty() || !self.joins && (at == 0 || !has_bounds) || index.is_spatial() || index.multi_valued {
             return None;
         }
@@ -298,7 +298,7 @@ fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
         Vec::new(),
         satisfied,
     );
-    candidate.extreme = extreme_of(input, clustered, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null)
+    candidate.extreme = extreme_of(input, 0, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null)
         && input.conditions.is_empty();
     if candidate.extreme {
         candidate.cost = (cost::SEEK + cost::NEXT) * input.partitions as f64;
@@ -508,7 +508,7 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
     let covering = at == 0 || is_plain && is_covering(input, index);
     let single = prefix.single();
     let order = order_of(input, index, &prefix.equal, prefix.equal.iter().all(|e| e.len() == 1)).filter(|_| is_plain);
-    let extreme = extreme_of(input, index, &prefix.equal, single).filter(|_| is_plain);
+    let extreme = extreme_of(input, at, &prefix.equal, single).filter(|_| is_plain);
     // A whole index is only of use for its order or as a smaller copy of the table.
     if prefix.is_empty() && order.is_none() && extreme.is_none() && (at == 0 || !covering) && !input.rules.is_forced() {
         return None;
@@ -607,14 +607,13 @@ fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &
     }
     let end = fixed + columns.len();
     let in_groups = |part: &IndexPart| position(part).is_some_and(|column| columns.contains(&column));
-    if columns.is_empty() || !index.parts.get(fixed..end)?.iter().all(in_groups) || index.is_unique() && end == index.parts.len()
-    {
+    if end == 0 || !index.parts.get(fixed..end)?.iter().all(in_groups) || index.is_unique() && end == index.parts.len() {
         return None;
     }
     let reverse = match &groups.extreme {
         None => false,
         Some((of, max)) => {
-            let (part, of) = (index.parts.get(end)?, column_of(input, of)?);
+            let (part, of) = (*entry_parts(input.table, at).get(end)?, column_of(input, of)?);
             // NULL comes first, which is no minimum.
             if position(part) != Some(of) || part.descending || !max && input.table.columns[of].nullable {
                 return None;
@@ -679,19 +678,23 @@ fn union(input: &TableInput<'_>, columns: &Columns<'_>) -> Vec<Candidate> {
 }
 
 fn estimate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> f64 {
-    if let Some(share) = input.shares.and_then(|shares| shares.of(input.table, at, index, prefix)) {
+    let alternatives: f64 = prefix.equal.iter().map(|e| e.len() as f64).product();
+    let average = cost::rows_per_prefix(input.statistics, index, prefix.equal.len()) * alternatives;
+    // Of a value that many rows have on the average it is worth a look how many have this one.
+    let asks = prefix.is_one_of_several || average >= ROWS_ASKED_MIN;
+    if let Some(share) = input.shares.and_then(|shares| shares.of(input.table, at, index, prefix, asks)) {
         return (share * cost::table_rows(input.statistics)).max(1.0);
     }
-    let alternatives: f64 = prefix.equal.iter().map(|e| e.len() as f64).product();
-    let mut rows = cost::rows_per_prefix(input.statistics, index, prefix.equal.len()) * alternatives;
-    rows *= match (&prefix.low, &prefix.high) {
+    let share = match (&prefix.low, &prefix.high) {
         (Some(_), Some(_)) => 0.005,
         (Some(_), None) | (None, Some(_)) => 0.3,
         (None, None) if prefix.not_null => 0.9,
         (None, None) => 1.0,
     };
-    rows.clamp(1.0, cost::table_rows(input.statistics))
+    (average * share).clamp(1.0, cost::table_rows(input.statistics))
 }
+
+const ROWS_ASKED_MIN: f64 = 500.0;
 
 /// Every column that anything reads can be had from the index entry.
 fn is_covering(input: &TableInput<'_>, index: &IndexDef) -> bool {
@@ -818,13 +821,14 @@ fn equal_columns(input: &TableInput<'_>) -> Vec<usize> {
 }
 
 /// The index's first entry after the fixed parts has the wanted MIN or MAX: whether to read backwards, and whether NULLs are in the way.
-fn extreme_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], single: usize) -> Option<(bool, bool)> {
+fn extreme_of(input: &TableInput<'_>, at: usize, equal: &[Vec<KeyExpr>], single: usize) -> Option<(bool, bool)> {
+    let index = input.table.indexes.get(at)?;
     let (expr, max) = input.want.extreme.as_ref().filter(|_| input.rules.allows(index, Purpose::Find))?;
     let column = column_of(input, expr)?;
     if single != equal.len() {
         return None;
     }
-    let part = index.parts.get(equal.len())?;
+    let part = entry_parts(input.table, at).into_iter().nth(equal.len())?;
     if part.prefix.is_some() || input.table.position_of(part.column) != Some(column) {
         return None;
     }

@@ -3,9 +3,9 @@
 use vaquita_types::{Result, Value};
 
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::logical::{Logical, LogicalBlock, Tables};
+use crate::logical::{Logical, LogicalBlock, Source, Tables};
 use crate::node::JoinKind;
-use crate::typing;
+use crate::{typing, visit};
 
 /// Conditions of inner joins and of merged derived tables go to WHERE, or to the ON of the outer join or semijoin on whose right side they
 /// are. What is left of an inner join is that both sides are read.
@@ -61,6 +61,39 @@ fn known_in_joins(node: &mut Logical, given: &[Expr]) -> Result<()> {
     }
     propagate(on, given)?;
     known_in_joins(right, on)
+}
+
+/// Branches that are never true are left out of an OR, and a column that is NOT NULL is never NULL.
+pub fn simplify(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
+    let Logical::Filter { predicate, .. } = block.root.rows_mut() else { return Ok(()) };
+    if !predicate.iter().any(|condition| matches!(condition.kind, ExprKind::Or(_) | ExprKind::IsNull(_))) {
+        return Ok(());
+    }
+    let simplified = |condition: Expr| {
+        if is_null_of_not_null(&condition, tables) {
+            return vec![Expr { ty: condition.ty.clone(), ..Expr::int(0) }];
+        }
+        let Expr { kind: ExprKind::Or(mut branches), ty, nullable, coercibility } = condition else { return vec![condition] };
+        branches.retain(|branch| !is_never(branch) && !is_null_of_not_null(branch, tables));
+        match branches.len() {
+            0 => vec![Expr { ty, ..Expr::int(0) }],
+            1 => branches.into_iter().flat_map(visit::conjuncts).collect(),
+            _ => vec![Expr { kind: ExprKind::Or(branches), ty, nullable, coercibility }],
+        }
+    };
+    *predicate = std::mem::take(predicate).into_iter().flat_map(simplified).collect();
+    Ok(())
+}
+
+fn is_null_of_not_null(condition: &Expr, tables: &Tables<'_>) -> bool {
+    let ExprKind::IsNull(operand) = &condition.kind else { return false };
+    let ExprKind::Slot(slot) = operand.kind else { return false };
+    // A zero date is NULL to IS NULL.
+    if operand.nullable || operand.ty.is_temporal() {
+        return false;
+    }
+    let relation = tables.owner(slot).and_then(|owner| tables.relations.get(owner));
+    relation.is_some_and(|relation| !relation.optional && matches!(relation.source, Source::Base(_)))
 }
 
 /// A condition that is never true leaves no row. Without FROM it stays: one row under a condition.

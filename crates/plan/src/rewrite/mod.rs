@@ -41,7 +41,7 @@ use crate::switches::Switches;
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
-const REWRITES: [(&str, Rewrite); 8] = [
+const REWRITES: [(&str, Rewrite); 9] = [
     ("row_count", rows::row_count),
     ("order_of_one_row", rows::order_of_one_row),
     ("extremes_by_member", rows::extremes_by_member),
@@ -49,6 +49,7 @@ const REWRITES: [(&str, Rewrite); 8] = [
     ("gather_conditions", conditions::gather),
     ("factor_disjunctions", disjunctions::factor),
     ("known_values", conditions::known_values),
+    ("simplified_conditions", conditions::simplify),
     ("impossible_conditions", conditions::impossible),
 ];
 
