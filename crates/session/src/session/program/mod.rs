@@ -245,7 +245,7 @@ impl SessionHost<'_, '_, '_> {
                         ast: Some(ast),
                         types: &frame.types,
                         params: &frame.values,
-                        kept: Some(&plan),
+                        kept: Some(plan),
                         creates: None,
                     };
                     session.run_plan(planned, &mut inner)
