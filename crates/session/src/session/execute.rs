@@ -72,7 +72,10 @@ pub(super) const REPLANS_MAX: usize = 100;
 pub(super) const RESTARTS_MAX: usize = 1000;
 
 fn note_examined(kept: Option<&CachedPlan>, statement: &Execution<'_>) {
-    if let Some(kept) = kept {
+    // Most plans have nothing guessed, and counting costs.
+    if let Some(kept) = kept
+        && kept.guessed.is_any()
+    {
         kept.guessed.note_examined(statement.examined());
     }
 }

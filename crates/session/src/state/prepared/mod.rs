@@ -149,6 +149,11 @@ impl Guessed {
         Guessed { guesses, examined_many: AtomicBool::new(false) }
     }
 
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.guesses != Guesses::None
+    }
+
     /// An execution has looked at so many rows.
     #[inline]
     pub fn note_examined(&self, rows: u64) {
