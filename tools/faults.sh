@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 size=${1:-short}
 seed=${2:-1}
-run() { cargo run --locked -q -p vaquita-harness -- "$@" --seed "$seed"; }
+run() { ${HARNESS:-cargo run --locked -q -p vaquita-harness --} "$@" --seed "$seed"; }
 
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT

@@ -9,7 +9,7 @@ export VAQUITA_STORAGE_TEST_OPTION=check-cached-reads=on
 count=${1:-20000}
 seed=${2:-1}
 few=$((count / 10))
-run() { cargo run --locked -q -p vaquita-harness -- check-isolation "$@" --seed "$seed"; }
+run() { ${HARNESS:-cargo run --locked -q -p vaquita-harness --} check-isolation "$@" --seed "$seed"; }
 
 for level in RC RR SER; do
   run --level $level --workload list-append --transactions "$count"

@@ -8,7 +8,7 @@ version=0.5.4
 cache=${VAQUITA_MDBOOK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vaquita/mdbook}
 PATH=$PATH:$cache/bin
 
-cargo run --locked -q -p xtask -- links
+${XTASK:-cargo run --locked -q -p xtask --} links
 if ! command -v mdbook >/dev/null; then
   if [ "${CI:-}" != true ] && [ "${1:-}" != install ]; then
     echo "skipped: the book is not built, mdbook is not installed (tools/manual.sh install)" >&2

@@ -8,6 +8,12 @@ cd "$(dirname "$0")/.."
 
 step() { echo; echo "== $* ($(date -u +%H:%M:%S))"; }
 
+# Programs are built with the whole workspace, as the tests are: `cargo run -p` of one package would compile the crates below it again, with
+# other features of their dependencies.
+programs=${CARGO_TARGET_DIR:-target}/debug
+export HARNESS=$programs/harness XTASK=$programs/xtask
+build() { cargo build --locked -q --workspace --bins --examples "$@"; }
+
 step tests
 cargo test --locked --workspace --no-fail-fast
 step invariants
@@ -19,24 +25,30 @@ step formatting
 cargo fmt --check
 step dependencies
 tools/dependencies.sh
+step programs
+build
 step manual
 tools/manual.sh
 step instructions
-cargo run --locked -q -p xtask -- instructions
+"$XTASK" instructions
 step fuzzers
 seconds=${FUZZ_SECONDS:-60}
-cargo build --locked -q -p vaquita-wire -p vaquita-parser -p vaquita-types --examples
 # A fuzzer that does not end is a finding too.
-fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
+fuzz() {
+  local status=0
+  timeout $((seconds + 60)) "$programs/examples/$1" "${@:2}" || status=$?
+  [ "$status" != 124 ] || echo "$1 did not end" >&2
+  return "$status"
+}
 fuzz_bytes() {
-  fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds" &&
-    fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds" &&
-    fuzz -p vaquita-wire --example fuzz_wire -- binlog "$seconds"
+  fuzz fuzz_wire packet "$seconds" &&
+    fuzz fuzz_wire handshake "$seconds" &&
+    fuzz fuzz_wire binlog "$seconds"
 }
 fuzz_texts() {
-  fuzz -p vaquita-parser --example fuzz_sql -- "$seconds" &&
-    fuzz -p vaquita-types --example fuzz_geometry -- "$seconds" &&
-    fuzz -p vaquita-types --example fuzz_xml -- "$seconds"
+  fuzz fuzz_sql "$seconds" &&
+    fuzz fuzz_geometry "$seconds" &&
+    fuzz fuzz_xml "$seconds"
 }
 # A fuzzer has one thread: two at a time.
 fuzz_bytes &
@@ -45,27 +57,25 @@ texts=0
 fuzz_texts || texts=$?
 wait "$bytes"
 test "$texts" = 0
-features=()
-if [ -n "${CHECK_INVARIANTS:-}" ]; then features=(--features check-invariants); fi
-cargo build --locked -q -p vaquita-server "${features[@]}"
+if [ -n "${CHECK_INVARIANTS:-}" ]; then build --features vaquita-server/check-invariants; else build; fi
 step isolation
 tools/isolation.sh
 step faults
 tools/faults.sh
 step kill points
-cargo run --locked -q -p vaquita-harness -- kill-points --seconds 30
+"$HARNESS" kill-points --seconds 30
 step source
-cargo run --locked -q -p vaquita-harness -- source-test --kills 5
-if cargo run --locked -q -p vaquita-harness -- source-test --kills 1 --plant; then
+"$HARNESS" source-test --kills 5
+if "$HARNESS" source-test --kills 1 --plant; then
   echo "the planted row was not missed" >&2
   exit 1
 fi
 step metamorphic
-cargo run --locked -q -p vaquita-harness -- metamorphic --histories 2
+"$HARNESS" metamorphic --histories 2
 # The same rounds each time; what other seeds find is looked for by hand (docs/reliability.md).
 step queries
-cargo run --locked -q -p vaquita-harness -- query-test --seed 9000 --rounds 2
-if cargo run --locked -q -p vaquita-harness -- query-test --seed 9000 --rounds 1 --show 0 --only secondary --plant; then
+"$HARNESS" query-test --seed 9000 --rounds 2
+if "$HARNESS" query-test --seed 9000 --rounds 1 --show 0 --only secondary --plant; then
   echo "the planted rows were not missed" >&2
   exit 1
 fi

@@ -75,13 +75,15 @@ fn build() -> Result<PathBuf, String> {
     command.current_dir(repository());
     // An incremental build takes 8% more instructions: as the profile says, whatever the shell's setting is.
     command.env_remove("CARGO_INCREMENTAL");
-    command.args(["test", "--locked", "--no-run", "-q", "-p", "vaquita-server", "--lib", "--message-format=json"]);
+    // With the whole workspace, as the tests are built: alone it would be compiled again, with other features of its dependencies.
+    command.args(["test", "--locked", "--no-run", "-q", "--workspace", "--lib", "--message-format=json"]);
     let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cargo: {e}"))?;
     if !output.status.success() {
         return Err(format!("cargo test --no-run: {}", output.status));
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    let executable = messages.lines().filter_map(|line| line.split_once("\"executable\":\"")).next_back();
+    let of_server = messages.lines().filter(|line| line.contains("\"name\":\"vaquita_server\""));
+    let executable = of_server.filter_map(|line| line.split_once("\"executable\":\"")).next_back();
     let path = executable.and_then(|(_, rest)| rest.split('"').next()).ok_or("cargo names no test program")?;
     Ok(PathBuf::from(path))
 }
