@@ -206,8 +206,7 @@ impl Applier {
                 self.set_state("Replica has read all relay log; waiting for more updates");
                 self.channel.status.applier.lock().source_time_s = None;
             }
-            let Some((queued, bytes)) = self.queue.take() else { return Ok(()) };
-            self.channel.status.receiver.lock().queue_bytes = bytes as u64;
+            let Some(queued) = self.queue.take() else { return Ok(()) };
             if self.client.must_close() {
                 return Err(Error::new(&vaquita_types::errno::ER_QUERY_INTERRUPTED, &[]));
             }

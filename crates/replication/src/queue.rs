@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -53,6 +54,8 @@ pub struct ReceivedTo {
 struct State {
     events: VecDeque<Queued>,
     bytes: usize,
+    /// Where others see `bytes`.
+    told: Arc<AtomicU64>,
     /// `None`: the receiver begins behind what is applied.
     received_to: Option<ReceivedTo>,
     /// What was received since has its beginning in the queue, or the applier has it.
@@ -86,7 +89,23 @@ pub enum Interrupted {
     Rewind,
 }
 
+impl State {
+    /// While the state is locked: the two threads take turns in changing it, and so must what is told of it.
+    fn set_bytes(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        self.told.store(bytes as u64, Ordering::Relaxed);
+    }
+}
+
 impl Queue {
+    /// The bytes that wait are to be seen there.
+    pub fn tell(&self, told: &Arc<AtomicU64>) {
+        let mut state = self.state.lock();
+        state.told = Arc::clone(told);
+        let bytes = state.bytes;
+        state.set_bytes(bytes);
+    }
+
     /// The receiver begins a connection, or to read a log from elsewhere: where to.
     pub fn begin_receiving(&self, socket: Option<TcpStream>) -> Option<ReceivedTo> {
         let mut state = self.state.lock();
@@ -113,7 +132,7 @@ impl Queue {
     }
 
     /// Waits for room. `received_to`: of an event that ends a transaction, or stands between two.
-    pub fn push(&self, event: SourceEvent, received_to: Option<ReceivedTo>) -> Result<usize, Interrupted> {
+    pub fn push(&self, event: SourceEvent, received_to: Option<ReceivedTo>) -> Result<(), Interrupted> {
         let mut state = self.state.lock();
         let bytes = event.bytes.len() + EVENT_OVERHEAD;
         loop {
@@ -123,14 +142,15 @@ impl Queue {
             }
             self.emptied.wait(&mut state);
         }
-        state.bytes += bytes;
+        let bytes = state.bytes + bytes;
+        state.set_bytes(bytes);
         state.is_within = received_to.is_none();
         if received_to.is_some() {
             state.received_to = received_to;
         }
         state.events.push_back(Queued::Event(event));
         self.filled.notify_all();
-        Ok(state.bytes)
+        Ok(())
     }
 
     /// Waits until the receiver shall stop or begin again, at most so long.
@@ -150,8 +170,8 @@ impl Queue {
         interrupted(&self.state.lock())
     }
 
-    /// The next event, and the bytes that are left; `None` if the applier shall stop.
-    pub fn take(&self) -> Option<(Queued, usize)> {
+    /// The next event; `None` if the applier shall stop.
+    pub fn take(&self) -> Option<Queued> {
         let mut state = self.state.lock();
         loop {
             if state.applier_stops {
@@ -159,10 +179,11 @@ impl Queue {
             }
             if let Some(queued) = state.events.pop_front() {
                 if let Queued::Event(event) = &queued {
-                    state.bytes -= event.bytes.len() + EVENT_OVERHEAD;
+                    let bytes = state.bytes - event.bytes.len() - EVENT_OVERHEAD;
+                    state.set_bytes(bytes);
                 }
                 self.emptied.notify_all();
-                return Some((queued, state.bytes));
+                return Some(queued);
             }
             state.applier_waits = true;
             self.emptied.notify_all();
@@ -212,7 +233,7 @@ impl Queue {
     pub fn rewind(&self) {
         let mut state = self.state.lock();
         state.events.clear();
-        state.bytes = 0;
+        state.set_bytes(0);
         state.received_to = None;
         state.is_within = false;
         state.rewinds = state.receives;
@@ -269,11 +290,37 @@ mod tests {
         queue.push(event(true), Some(ReceivedTo { pos: 7, ..ReceivedTo::default() })).unwrap();
         queue.push(event(false), None).unwrap();
         queue.end_receiving();
-        assert!(matches!(queue.take(), Some((Queued::Event(_), _))));
-        assert!(matches!(queue.take(), Some((Queued::Event(_), _))));
-        assert!(matches!(queue.take(), Some((Queued::Cut, 0))));
+        assert!(matches!(queue.take(), Some(Queued::Event(_))));
+        assert!(matches!(queue.take(), Some(Queued::Event(_))));
+        assert!(matches!(queue.take(), Some(Queued::Cut)));
         assert_eq!(queue.begin_receiving(socket()).map(|to| to.pos), Some(7));
         assert!(queue.is_empty());
+    }
+
+    /// Once the receiver told what there was after its event, when the applier had taken that: a replica with nothing to do showed bytes
+    /// that waited, and `vaquita attach` waited for them.
+    #[test]
+    fn what_waits_is_told_as_it_is() {
+        let (queue, told) = (Arc::new(Queue::default()), Arc::new(AtomicU64::new(7)));
+        queue.tell(&told);
+        assert_eq!(told.load(Ordering::Relaxed), 0);
+        queue.begin_receiving(socket());
+        let applier = std::thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || while queue.take().is_some() {}
+        });
+        for _ in 0..2000 {
+            queue.push(event(true), Some(ReceivedTo::default())).unwrap();
+        }
+        assert_eq!(queue.wait_until_applied(|| true), Ok(true));
+        assert_eq!(told.load(Ordering::Relaxed), 0);
+        queue.set_stops(None, Some(true));
+        applier.join().unwrap();
+        queue.set_stops(None, Some(false));
+        queue.push(event(true), None).unwrap();
+        assert!(told.load(Ordering::Relaxed) > 100);
+        queue.rewind();
+        assert_eq!(told.load(Ordering::Relaxed), 0);
     }
 
     #[test]

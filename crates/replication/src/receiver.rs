@@ -447,14 +447,13 @@ impl Reading<'_> {
             ends: lies == Lies::Ends,
             wants_ack,
         };
-        let waiting = self.receiver.queue.push(event, is_whole.then(|| self.to.clone()))?;
+        self.receiver.queue.push(event, is_whole.then(|| self.to.clone()))?;
         let mut status = self.receiver.channel.status.receiver.lock();
         status.file.clone_from(&self.to.file);
         if end > 0 {
             status.file = self.file.to_string();
             status.pos = end;
         }
-        status.queue_bytes = waiting as u64;
         Ok(())
     }
 

@@ -63,6 +63,7 @@ impl ReplicaThreads for ChannelThreads {
         }
         let server = self.server()?;
         let of = self.of(channel);
+        of.queue.tell(&channel.status.queue_bytes);
         let running = channel.running();
         if !running.receiver && !running.applier {
             // What was received may be of another place of the log than the channel is told to begin at now.

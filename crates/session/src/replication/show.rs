@@ -2,6 +2,8 @@
 //!
 //! There is no relay log: its file is empty and its position 0, and Relay_Log_Space is what waits in memory.
 
+use std::sync::atomic::Ordering;
+
 use vaquita_types::errno::ER_REPLICA_CHANNEL_DOES_NOT_EXIST;
 use vaquita_types::gtid::GtidSet;
 use vaquita_types::{Error, Result, Value};
@@ -61,7 +63,7 @@ fn row(channel: &Channel, executed: &Value, skip: &Value) -> Vec<Value> {
     ];
     row.extend(FilterKind::ALL.into_iter().filter(|kind| *kind != FilterKind::RewriteDb).map(rules));
     row.extend([number(applier.last_error.number), text(&applier.last_error.text), skip.clone(), number(pos)]);
-    row.push(number(receiver.queue_bytes));
+    row.push(number(channel.status.queue_bytes.load(Ordering::Relaxed)));
     row.extend(until(&applier.until));
     row.extend(tls(&config));
     row.push(seconds_behind(&receiver, &applier));

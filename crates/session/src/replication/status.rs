@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use vaquita_types::Error;
@@ -17,6 +19,8 @@ use super::filter::FilterCounts;
 pub struct ChannelStatus {
     pub receiver: Mutex<ReceiverStatus>,
     pub applier: Mutex<ApplierStatus>,
+    /// What waits to be applied (Relay_Log_Space): of both threads, whose queue counts it.
+    pub queue_bytes: Arc<AtomicU64>,
     pub filter_counts: FilterCounts,
 }
 
@@ -108,8 +112,6 @@ pub struct ReceiverStatus {
     pub received: GtidSet,
     pub last_queued: TransactionTimes,
     pub queueing: TransactionTimes,
-    /// What waits to be applied (Relay_Log_Space).
-    pub queue_bytes: u64,
     pub last_error: ThreadError,
     /// The source waits for our acks.
     pub semi_sync: bool,

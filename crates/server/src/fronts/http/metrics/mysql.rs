@@ -3,6 +3,8 @@
 //! It names a status or system variable by its own name in small letters, and makes labels of the ends of some names:
 //! `Com_select` is `mysql_global_status_commands_total{command="select"}`. A value that is no number has no sample.
 
+use std::sync::atomic::Ordering;
+
 use vaquita_session::replication::{Channel, Running, seconds_behind_source};
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::session::global_status;
@@ -124,7 +126,7 @@ const COLUMNS: &[Column] = &[
         Some(f64::from(channel.status.applier.lock().last_error.number))
     }),
     (&["relay_log_space"], "Bytes that were received and wait to be applied.", |channel| {
-        Some(channel.status.receiver.lock().queue_bytes as f64)
+        Some(channel.status.queue_bytes.load(Ordering::Relaxed) as f64)
     }),
 ];
 

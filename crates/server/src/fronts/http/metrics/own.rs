@@ -260,7 +260,7 @@ const CHANNEL: &[ChannelMetric] = &[
         |channel| seconds_behind_source(channel).map(|seconds| seconds as f64),
     ),
     ("vaquita_replication_queue_bytes", Kind::Gauge, "Bytes that were received and wait to be applied.", |channel| {
-        Some(channel.status.receiver.lock().queue_bytes as f64)
+        Some(channel.status.queue_bytes.load(Ordering::Relaxed) as f64)
     }),
     ("vaquita_replication_receiver_error", Kind::Gauge, "MySQL's number of the receiver's last error, or 0.", |channel| {
         Some(f64::from(channel.status.receiver.lock().last_error.number))
