@@ -27,7 +27,9 @@ use crate::function::FuncCall;
 
 pub use call::DateOrTime;
 pub(crate) use call::{ANY_DATE, arg, is_date_text};
-pub use fold::{constant_fold, fold_for_statement, is_known_when_run, is_silent, known_value, truth_of_constant};
+pub use fold::{
+    constant_fold, fold_for_statement, has_steady_parts, is_known_when_run, is_silent, is_untrue, known_value, truth_of_constant,
+};
 
 /// `max_allowed_packet`: bytes of the largest value that a function makes.
 pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
@@ -322,15 +324,21 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
             Some(false) => {}
             // A number that is no time is equal to none, nor is a text among them (`compare_list`).
             None if rule == CompareAs::Time && !candidate.is_null() => {}
-            None if is_cast_literal(item) => {}
+            None if is_cast_text(item, cx) => {}
             None => unknown = true,
         }
     }
     Ok(if unknown { None } else { Some(false) })
 }
 
-fn is_cast_literal(expr: &Expr) -> bool {
-    matches!(&expr.kind, ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Literal(Value::Bytes(_))))
+/// A text, constant or sent for a parameter, that is read as another kind of value.
+fn is_cast_text(expr: &Expr, cx: &EvalCx<'_>) -> bool {
+    let ExprKind::Cast(inner) = &expr.kind else { return false };
+    match &inner.kind {
+        ExprKind::Literal(value) => matches!(value, Value::Bytes(_)),
+        ExprKind::Param(n) => matches!(cx.params.get(*n), Some(Value::Bytes(_))),
+        _ => false,
+    }
 }
 
 fn case<'a>(

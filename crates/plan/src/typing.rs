@@ -34,6 +34,7 @@ pub use compare::{
     adapt_constants, case_compare, compare, compare_as, compare_columns, compare_list, exact_beside_integer, is_plain_number,
     is_whole_number, make_row_compare, years_of_literals,
 };
+pub(crate) use compare::{is_date, text_beside_text};
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_in_charset, text_of_binary, text_of_number};
 pub use geometry::refuse_opaque;

@@ -31,6 +31,7 @@ impl Binder<'_> {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
+        self.end_where();
         let lacks_key = delete.limit.is_some() && self.lack_key(&targets)?;
         let source = self.dml_source(tree, filter, &delete.order_by, delete.limit.as_ref(), &targets)?;
         let mut plan_targets = Vec::with_capacity(targets.len());

@@ -141,6 +141,20 @@ impl Binder<'_> {
         }
     }
 
+    /// What was noted since `before` belongs to the ON of a join with `joins_inside` joins on its right side. As MySQL: WHERE comes first,
+    /// then of each join its right side, its ON and its left side.
+    pub(super) fn defer_early_of_on(&mut self, before: usize, joins_inside: usize) {
+        let noted = self.early.split_off(before.min(self.early.len()));
+        let deferred = &mut self.frame().early_of_on;
+        deferred.insert(joins_inside.min(deferred.len()), noted);
+    }
+
+    /// WHERE is bound: the conditions of the joins are next.
+    pub(super) fn end_where(&mut self) {
+        let of_on = std::mem::take(&mut self.frame().early_of_on);
+        self.early.extend(of_on.into_iter().flatten());
+    }
+
     /// The block has no rows, as constants say: none in its conditions is converted for columns of numbers.
     fn decide(&mut self) {
         self.frame().decided = true;
@@ -197,13 +211,17 @@ impl Binder<'_> {
         Ok(())
     }
 
-    pub(super) fn note_between(&mut self, value: &Expr, low: &Expr, high: &Expr) -> Result<()> {
+    pub(super) fn note_between(&mut self, value: &Expr, low: &Expr, high: &Expr, negated: bool) -> Result<()> {
         if [value, low, high].iter().any(|e| e.ty.kind == TypeKind::Json)
             && let Some(def) = func::lookup("JSON BETWEEN")
         {
             self.early.push(typing::call(def, Vec::new())?);
         }
         let texts = is_string(&low.ty) && is_string(&high.ty);
+        // Between a constant and itself is equal to it (`typing::between`).
+        if !negated && texts && typing::is_date(&value.ty) && matches!(low.kind, ExprKind::Literal(_)) && visit::same(low, high) {
+            return self.note_compared(value, low);
+        }
         if !is_column(value) || !value.ty.is_temporal() || texts && value.ty.kind != TypeKind::Time {
             return Ok(());
         }

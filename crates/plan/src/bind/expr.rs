@@ -57,7 +57,7 @@ impl Binder<'_> {
                 let (value, mut low, mut high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
                 self.fold_beside(&value, [&mut low, &mut high]);
                 self.count_copies(&value, 1)?;
-                self.note_between(&value, &low, &high)?;
+                self.note_between(&value, &low, &high, *negated)?;
                 typing::between(value, low, high, *negated)
             }
             E::InList { expr, list, negated } => {

@@ -122,6 +122,7 @@ impl Binder<'_> {
         on: &ast::JoinOn,
     ) -> Result<FromPart> {
         self.check_aliases(&left, &right)?;
+        let noted_before = self.early.len();
         if kind == JoinKind::Left {
             for &relation in &right.relations {
                 self.frame().relations[relation].optional = true;
@@ -154,6 +155,7 @@ impl Binder<'_> {
                 condition
             }
         };
+        self.defer_early_of_on(noted_before, right.relations.len().saturating_sub(1));
         let tree = Logical::Join { kind, straight, left: Box::new(left.tree), right: Box::new(right.tree), on: condition };
         Ok(FromPart { tree, relations, columns })
     }

@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.frame().slot_owner.resize(2 * width, None);
         let (source, on_duplicate) = match &insert.source {
             ast::InsertSource::Values(_) | ast::InsertSource::Literals(_) => {
-                // A subquery among the values may not read the table.
+                // A subquery among the values, or in what is set instead of them, may not read the table.
                 self.targets.push(into.target());
                 self.inserting_values = true;
                 let source = match &insert.source {
@@ -102,8 +102,8 @@ impl Binder<'_> {
                     ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, into, &columns, width)?),
                     ast::InsertSource::Query(_) => InsertSource::Values(Vec::new()),
                 };
-                self.inserting_values = false;
                 let on_duplicate = self.on_duplicate(insert, into, &columns, None)?;
+                self.inserting_values = false;
                 self.targets.pop();
                 (source, on_duplicate)
             }

@@ -279,7 +279,7 @@ pub(crate) struct Binder<'a> {
     reading_derived: bool,
     /// The next query that is bound is one of IN, ANY, ALL or EXISTS.
     predicate_query: bool,
-    /// Binding the values of an INSERT.
+    /// Binding the values of an INSERT, or what ON DUPLICATE KEY UPDATE sets instead of them.
     inserting_values: bool,
     /// Collations of the texts that were assigned to variables so far: those of what reads them behind.
     assigned: Vec<(String, CollationId)>,

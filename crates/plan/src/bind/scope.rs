@@ -71,6 +71,8 @@ pub struct Frame {
     pub clause: Clause,
     /// WHERE is never true by a constant, so that nobody looks at other conditions.
     pub decided: bool,
+    /// What is to be evaluated early of each join's ON, until WHERE is bound, of which that comes first.
+    pub early_of_on: Vec<Vec<Expr>>,
     pub aggregates_allowed: bool,
     pub windows_allowed: bool,
     /// The index of the outermost frame that this one or one inside it refers to.
@@ -115,6 +117,7 @@ impl Default for Frame {
             subqueries: Vec::new(),
             clause: Clause::FieldList,
             decided: false,
+            early_of_on: Vec::new(),
             aggregates_allowed: false,
             windows_allowed: false,
             outermost: usize::MAX,

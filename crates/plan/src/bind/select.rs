@@ -100,6 +100,7 @@ impl Binder<'_> {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
+        self.end_where();
         self.set_aliases(&output);
         let group_by = self.group_by(&select.group_by, &output)?;
         self.frame().aggregates_allowed = true;

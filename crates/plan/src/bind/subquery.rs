@@ -227,7 +227,7 @@ impl Binder<'_> {
         }
         let key = table_key(&table.database, &table.name);
         let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
-        // Under another name the values of an INSERT may read the table.
+        // Under another name the values of an INSERT may read the table, and so may ON DUPLICATE KEY UPDATE.
         let is_same = |target: &Target| target.key == key && !(self.inserting_values && target.inner_alias != *alias);
         let Some(found) = self.targets.iter().position(is_same) else { return Ok(()) };
         if !self.views.is_empty() {

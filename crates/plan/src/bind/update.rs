@@ -52,6 +52,7 @@ impl Binder<'_> {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
+        self.end_where();
         let lacks_key = update.limit.is_some() && self.lack_key(&targets)?;
         let through = targets.iter().map(|target| self.origin_of_change(*target)).collect::<Result<Vec<_>>>()?;
         let source = self.dml_source(tree, filter, &update.order_by, update.limit.as_ref(), &targets)?;

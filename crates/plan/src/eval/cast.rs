@@ -69,19 +69,7 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
     let n = match value {
         Value::Int(i) => return Ok(integer(i128::from(*i), unsigned)),
         Value::UInt(u) => return Ok(integer(i128::from(*u), unsigned)),
-        Value::Decimal(d) => {
-            let (n, clamped) = if (unsigned || from.unsigned) && !d.is_negative() {
-                let (n, c) = d.to_u64();
-                (i128::from(n), c)
-            } else {
-                let (n, c) = d.to_i64();
-                (i128::from(n), c)
-            };
-            if clamped {
-                coerce::warn_truncated(env, "DECIMAL", &coerce::text_of(value, from));
-            }
-            n
-        }
+        Value::Decimal(d) => coerce::told_decimal_to_int(d, from, unsigned || from.unsigned, env),
         _ => {
             let n = match value {
                 // CAST complains of TEXT columns too.

@@ -245,8 +245,7 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Int(i) => i128::from(*i),
         Value::UInt(u) => i128::from(*u),
         Value::Float(f) => float_to_int(*f),
-        Value::Decimal(d) if ty.unsigned && !d.is_negative() => i128::from(d.to_u64().0),
-        Value::Decimal(d) => decimal_to_int(d),
+        Value::Decimal(d) => told_decimal_to_int(d, ty, ty.unsigned, env),
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_value(b, env)),
         Value::Bytes(b) => {
             if let Some((text, ty)) = readable(value, ty) {
@@ -274,6 +273,21 @@ pub fn float_to_int(f: f64) -> i128 {
 /// Rounded and clamped to BIGINT, also where BIGINT UNSIGNED could hold more, unless the type is unsigned.
 pub fn decimal_to_int(d: &Decimal) -> i128 {
     i128::from(d.to_i64().0)
+}
+
+/// As `decimal_to_int`, of a value of type `ty`, with warning 1292 if it does not fit. `unsigned`: what is not negative as BIGINT UNSIGNED.
+pub(super) fn told_decimal_to_int(d: &Decimal, ty: &ColumnType, unsigned: bool, env: &dyn Env) -> i128 {
+    let (n, clamped) = if unsigned && !d.is_negative() {
+        let (n, clamped) = d.to_u64();
+        (i128::from(n), clamped)
+    } else {
+        let (n, clamped) = d.to_i64();
+        (i128::from(n), clamped)
+    };
+    if clamped {
+        warn_truncated(env, "DECIMAL", &text_of(&Value::Decimal(d.clone()), ty));
+    }
+    n
 }
 
 /// The integer at the start of a text; a fraction is cut, not rounded.

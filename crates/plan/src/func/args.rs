@@ -8,7 +8,7 @@ use crate::env::EvalCx;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
     COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, check_constant, convert_charset, is_string,
-    string_collation, string_type, text_of_binary,
+    string_collation, string_type, text_beside_text, text_of_binary,
 };
 
 /// More arguments than any call has.
@@ -121,6 +121,19 @@ pub(super) fn as_utf8(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<
     let ty = call.arg_type(i);
     let is_text = is_string(ty) && ty.collation != CollationId::BINARY;
     Ok(Some(if is_text { crate::text::to_utf8(&text, ty.collation) } else { String::from_utf8_lossy(&text).into_owned() }))
+}
+
+/// As `common_text`, where a binary string beside a text that is stronger is a text too, with error 3854 if it is none.
+pub(super) fn one_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str) -> Result<Collated> {
+    let picked: Vec<&Expr> = args.iter().enumerate().filter(|(i, _)| which(*i)).map(|(_, e)| e).collect();
+    let collation = aggregate_collations(&picked, name, false)?.collation;
+    if collation != CollationId::BINARY {
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| which(*i)) {
+            let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+            *arg = text_beside_text(taken, collation)?;
+        }
+    }
+    common_text(args, which, name, false)
 }
 
 /// Brings the arguments at `which` to one charset, as text, and says which collation they have.

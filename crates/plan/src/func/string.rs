@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, common_text, def, text_like_first};
+use super::args::{MANY, any_nullable, common_text, def, one_text, text_like_first};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::arg;
@@ -109,14 +109,14 @@ fn chars_of(args: &[Expr], i: usize) -> u64 {
 
 fn resolve_concat(args: &mut Vec<Expr>) -> Result<FuncType> {
     let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
-    let collated = common_text(args, |_| true, "concat", false)?;
+    let collated = one_text(args, |_| true, "concat")?;
     let length = types.iter().map(|ty| u64::from(length_among(ty, collated.collation))).sum();
     FuncType::sum(length, collated)
 }
 
 fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
     let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
-    let collated = common_text(args, |_| true, "concat_ws", false)?;
+    let collated = one_text(args, |_| true, "concat_ws")?;
     let length_of = |ty: &ColumnType| u64::from(length_among(ty, collated.collation));
     let separators = types.first().map_or(0, length_of) * (types.len() as u64).saturating_sub(2);
     let length = types.iter().skip(1).map(length_of).sum::<u64>() + separators;
@@ -213,7 +213,7 @@ fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = (1..args.len()).map(|i| chars_of(args, i)).max().unwrap_or(0);
-    let collated = common_text(args, |i| i > 0, "elt", false)?;
+    let collated = one_text(args, |i| i > 0, "elt")?;
     FuncType::string(chars, collated)
 }
 
@@ -221,13 +221,13 @@ fn resolve_make_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let strings = args.get(1..).unwrap_or_default();
     let chars = char_sum(strings) + (strings.len() as u64).saturating_sub(1);
     let nullable = any_nullable(args);
-    let collated = common_text(args, |i| i > 0, "make_set", false)?;
+    let collated = one_text(args, |i| i > 0, "make_set")?;
     Ok(FuncType { nullable, ..FuncType::string(chars, collated)? })
 }
 
 fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
-    let collated = common_text(args, |i| (1..=3).contains(&i), "export_set", false)?;
+    let collated = one_text(args, |i| (1..=3).contains(&i), "export_set")?;
     let length_of = |i: usize| types.get(i).map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
     let separator = if args.len() > 3 { length_of(3) } else { 1 };
     FuncType::sum(length_of(1).max(length_of(2)) * 64 + separator * 63, collated)

@@ -101,7 +101,7 @@ impl Columns<'_> {
         if op == CompareOp::NullSafeEq && ty.is_temporal() && matches!(right.kind, ExprKind::Param(_)) {
             return None;
         }
-        let value = right.clone();
+        let value = key_operand(ty, right);
         let bound = match op {
             CompareOp::Eq => Bound::Equal(vec![KeyExpr { expr: value, null_safe: false }]),
             CompareOp::NullSafeEq => Bound::Equal(vec![KeyExpr { expr: value, null_safe: true }]),
@@ -123,7 +123,7 @@ impl Columns<'_> {
                 return None;
             }
             exact &= key_order(&self.table.columns[column].ty, rule, item, CompareOp::Eq)?;
-            keys.push(KeyExpr { expr: item.clone(), null_safe: false });
+            keys.push(KeyExpr { expr: key_operand(&self.table.columns[column].ty, item), null_safe: false });
         }
         Some(Term { column, bound: Bound::Equal(keys), exact })
     }
@@ -184,6 +184,12 @@ impl Columns<'_> {
         }
         terms
     }
+}
+
+/// What a key of texts takes `other` for: of ENUM and SET the label, not its number.
+fn key_operand(ty: &ColumnType, other: &Expr) -> Expr {
+    let is_label = ty.is_bytes() && matches!(other.ty.kind, TypeKind::Enum | TypeKind::Set);
+    if is_label { typing::as_string(other.clone(), ty.collation) } else { other.clone() }
 }
 
 /// Whether values compared by `rule` with `other` are in the order of the column's key: `None` if

@@ -32,6 +32,10 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Ok(if negated { between.negated() } else { between });
     }
     if let Some(date) = date_among_texts(&value, &low, &high) {
+        // As MySQL: what lies between a constant and itself is equal to it; so a text that is no date is error 1525 here.
+        if !negated && is_date(&value.ty) && matches!(low.kind, ExprKind::Literal(_)) && visit::same(&low, &high) {
+            return compare_scalars(CompareOp::Eq, value, low);
+        }
         let [value, low, high] = [value, low, high].map(|e| unchecked_date(&date, e));
         return moments_between(value?, low?, high?, (below, above), negated);
     }

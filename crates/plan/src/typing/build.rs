@@ -56,7 +56,13 @@ pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
         let (name, charset) = (text::collation_name(collation), text::charset_name(charset));
         return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));
     }
-    let mut expr = if is_string(&expr.ty) { expr } else { as_string(expr, collation) };
+    let is_sent = matches!(expr.kind, ExprKind::Param(_)) && !expr.is_variable();
+    let mut expr = match is_string(&expr.ty) {
+        // What is sent becomes a text in the charset that COLLATE asks for.
+        true if is_sent && !text::same_charset(expr.ty.collation, collation) => super::text_in_charset(expr, collation)?,
+        true => expr,
+        false => as_string(expr, collation),
+    };
     if !text::same_charset(expr.ty.collation, collation) {
         let (name, charset) = (text::collation_name(collation), text::charset_name(expr.ty.collation));
         return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));

@@ -41,6 +41,10 @@ pub fn string_collation(expr: &Expr) -> Collated {
     }
     match expr.ty.kind {
         TypeKind::Json => Collated { collation: CollationId::UTF8MB4_BIN, coercibility: 2, ascii: false },
+        // Of a parameter nothing else is known yet, but a text for it comes in the connection's charset.
+        TypeKind::Null if matches!(expr.kind, ExprKind::Param(_)) => {
+            Collated { collation: expr.ty.collation, coercibility: expr.coercibility, ascii: false }
+        }
         TypeKind::Null => Collated { collation: CollationId::BINARY, coercibility: 6, ascii: true },
         TypeKind::Bit | TypeKind::Geometry | TypeKind::Vector => {
             Collated { collation: CollationId::BINARY, coercibility: 2, ascii: false }
@@ -206,7 +210,7 @@ fn coercibility_name(coercibility: u8) -> &'static str {
         3 => "SYSCONST",
         4 => "COERCIBLE",
         5 => "NUMERIC",
-        _ => "IGNORABLE",
+        _ => "NULL",
     }
 }
 

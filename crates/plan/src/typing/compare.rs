@@ -118,7 +118,7 @@ fn same_type_rule(ty: &ColumnType) -> CompareAs {
     }
 }
 
-pub(super) fn is_date(ty: &ColumnType) -> bool {
+pub(crate) fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
@@ -222,7 +222,7 @@ fn readable(text: Expr, other: &Expr) -> Expr {
 }
 
 /// Where a text decides the collation, as with COLLATE, a binary string is one too, with error 3854 if it is none.
-fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
+pub(crate) fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
     let is_binary = is_string(&operand.ty) && operand.ty.is_bytes() && operand.ty.collation == CollationId::BINARY;
     if is_binary && !matches!(operand.kind, ExprKind::Literal(_) | ExprKind::Param(_)) {
         return text_of_binary(operand, collation);
@@ -357,6 +357,15 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let nullable = value.nullable || list.iter().any(|e| e.nullable);
         let (value, list) = match rule {
             CompareAs::Double => (as_number(value)?, list.into_iter().map(as_number).collect::<Result<_>>()?),
+            // Among constants a text that is no day or time is equal to none.
+            CompareAs::Date | CompareAs::Time if list.iter().all(is_constant_item) => {
+                let ty = match rule {
+                    CompareAs::Date => ColumnType::new(TypeKind::Date),
+                    _ => ColumnType::temporal(TypeKind::Time, 6),
+                };
+                let read = |e: Expr| if is_string(&e.ty) { cast_to(e, ty.clone()) } else { e };
+                (value, list.into_iter().map(read).collect())
+            }
             // Among times alone a text that is none is NULL, not midnight.
             CompareAs::Time if !list.iter().any(|e| is_string(&e.ty)) => {
                 (cast_to(value, ColumnType::temporal(TypeKind::Time, 6)), list)
@@ -366,7 +375,8 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         return Ok(boolean(ExprKind::InList(Box::new(value), list, rule), nullable));
     }
     let is_literal_text = |item: &Expr| matches!(item.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&item.ty);
-    let texts_alone = list.iter().all(|item| is_literal_text(item) || is_given_later(item));
+    let is_null_or_time = |item: &Expr| matches!(item.kind, ExprKind::Literal(Value::Null | Value::Time(_)));
+    let constants_alone = list.iter().all(|item| is_literal_text(item) || is_null_or_time(item) || is_given_later(item));
     let days_alone = list.iter().all(|item| match &item.kind {
         ExprKind::Literal(value) => matches!(value, Value::Bytes(_) | Value::Date(_) | Value::DateTime(_) | Value::Null),
         _ => false,
@@ -402,9 +412,10 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
             .collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
-    if rule == CompareAs::Time && !texts_alone {
-        // Among other items than texts a text that is no time is equal to none.
-        for item in adapted.iter_mut().filter(|item| is_literal_text(item)) {
+    if rule == CompareAs::Time && !constants_alone {
+        // Among other items than constants a text that is no time is equal to none.
+        let is_sent = |item: &Expr| matches!(item.kind, ExprKind::Param(_));
+        for item in adapted.iter_mut().filter(|item| is_literal_text(item) || is_sent(item)) {
             replace(item, |item| cast_to(item, ColumnType::temporal(TypeKind::Time, 6)));
         }
     }
@@ -424,29 +435,37 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
 }
 
 /// A text among dates or times and other texts: all of them are dates or times, and a text that is none is the zero date or midnight.
-/// With a number among them all are numbers.
+/// Of constants that are DATEs and texts only the days count. With a number among them all are numbers.
 fn mixed_list_rule(value: &Expr, list: &[Expr]) -> Option<CompareAs> {
     let is_text = |e: &Expr| e.ty.is_bytes() && !is_hex_literal(&e.ty);
-    let is_constant = |e: &Expr| is_row_independent(e) || matches!(e.kind, ExprKind::Literal(_));
-    if !is_text(value) || list.iter().all(is_constant) {
+    if !is_text(value) {
         return None;
     }
-    let (mut date, mut time, mut number) = (false, false, false);
+    let constants = list.iter().all(is_constant_item);
+    let (mut date, mut moment, mut time, mut number) = (false, false, false, false);
     for item in list.iter().filter(|item| !is_text(item)) {
         match &item.ty {
             _ if matches!(item.kind, ExprKind::Literal(Value::Null)) => {}
-            ty if is_date(ty) => date = true,
+            ty if is_date(ty) => {
+                date = true;
+                moment |= ty.kind != TypeKind::Date;
+            }
             ty if ty.kind == TypeKind::Time => time = true,
             ty if is_plain_number(ty) && ty.kind != TypeKind::Year && !is_hex_literal(ty) => number = true,
             _ => return None,
         }
     }
     match (date, time, number) {
+        (true, false, false) if constants && !moment => Some(CompareAs::Date),
         (true, _, false) => Some(CompareAs::DateTime),
         (false, true, false) => Some(CompareAs::Time),
-        (true, _, true) if !is_constant(value) => Some(CompareAs::Double),
+        (true, _, true) if !constants && !is_constant_item(value) => Some(CompareAs::Double),
         _ => None,
     }
+}
+
+fn is_constant_item(item: &Expr) -> bool {
+    is_row_independent(item) || matches!(item.kind, ExprKind::Literal(_))
 }
 
 /// A constant text that is no date under any sql_mode.

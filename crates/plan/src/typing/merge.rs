@@ -12,7 +12,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 use super::collate::Collated;
 use super::{
     aggregate_collations, cast_to, convert_charset, decimal_type, is_string, length_among, number_width, precision, scale,
-    string_type,
+    string_type, text_beside_text,
 };
 use crate::expr::{Expr, ExprKind};
 
@@ -266,8 +266,12 @@ pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
         TypeKind::Binary if !in_table => ColumnType { kind: TypeKind::VarBinary, ..merged.ty.clone() },
         _ => merged.ty.clone(),
     };
+    let of_texts = is_string(&ty) && ty.collation != CollationId::BINARY;
     for expr in exprs {
-        let taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        let mut taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        if of_texts {
+            taken = text_beside_text(taken, ty.collation)?;
+        }
         *expr = if in_table { to_column(taken, &ty) } else { to_merged(taken, &ty) };
     }
     Ok(merged)
