@@ -8,7 +8,7 @@ use vaquita_parser::Statement;
 use vaquita_parser::ast::{Instruction, Program};
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, Guesses, StoredFunction, TableStatistics, ValueRange, View};
 use vaquita_plan::data_type::column_type;
-use vaquita_plan::eval::{is_known_when_run, known_value};
+use vaquita_plan::eval::{is_known_when_run, is_untrue, known_value};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
 use vaquita_storage::{KeyRange, SessionCatalog, Transaction, TxnOptions};
@@ -56,7 +56,20 @@ pub struct PlanCatalog<'a> {
 struct FirstRun<'a> {
     session: &'a dyn SessionEnv,
     params: &'a [Value],
-    guesses: &'a Cell<Guesses>,
+    notes: &'a RunNotes,
+}
+
+/// What a plan took from the values that it was made for.
+#[derive(Default)]
+pub struct RunNotes {
+    pub guesses: Cell<Guesses>,
+    /// Conditions on parameters that are not true for them.
+    pub untrue: RefCell<Vec<Expr>>,
+}
+
+/// What `RunNotes` says of these conditions can be said for these values, too.
+pub fn are_untrue(conditions: &[Expr], params: &[Value], session: &dyn SessionEnv) -> bool {
+    conditions.iter().all(|condition| is_untrue(condition, params, &Constants { session }))
 }
 
 impl<'a> PlanCatalog<'a> {
@@ -73,9 +86,9 @@ impl<'a> PlanCatalog<'a> {
         PlanCatalog { catalog, txn: Some(txn), run: None }
     }
 
-    /// The plan is made to run with these values of the parameters, as far as they are there. `guesses` gets whether it was chosen by them.
-    pub fn for_run(self, session: &'a dyn SessionEnv, params: &'a [Value], guesses: &'a Cell<Guesses>) -> PlanCatalog<'a> {
-        PlanCatalog { run: Some(FirstRun { session, params, guesses }), ..self }
+    /// The plan is made to run with these values of the parameters, as far as they are there. `notes` gets what it took from them.
+    pub fn for_run(self, session: &'a dyn SessionEnv, params: &'a [Value], notes: &'a RunNotes) -> PlanCatalog<'a> {
+        PlanCatalog { run: Some(FirstRun { session, params, notes }), ..self }
     }
 }
 
@@ -140,7 +153,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
     }
 
     fn known_value(&self, constant: &Expr) -> Option<Value> {
-        let FirstRun { session, params, guesses } = self.run.as_ref()?;
+        let FirstRun { session, params, notes: RunNotes { guesses, .. } } = self.run.as_ref()?;
         if !is_known_when_run(constant) {
             return None;
         }
@@ -154,6 +167,15 @@ impl PlannerCatalog for PlanCatalog<'_> {
             guesses.set(Guesses::Made);
         }
         Some(value)
+    }
+
+    fn assumes_untrue(&self, condition: &Expr) -> bool {
+        let Some(FirstRun { notes, .. }) = &self.run else { return false };
+        let is_untrue = matches!(self.known_value(condition), Some(Value::Null | Value::Int(0)));
+        if is_untrue {
+            notes.untrue.borrow_mut().push(condition.clone());
+        }
+        is_untrue
     }
 
     /// By the bytes that RocksDB says there are in the range.

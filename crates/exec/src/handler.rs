@@ -90,7 +90,7 @@ pub fn read(
     let mut next = stop.clone();
     if reads_rows(table.def.indexes.get(index)) {
         let path = AccessPath::Range { index, ranges: Vec::new(), reverse, covering: false };
-        let scan = Scan { path, first_of_parts: None, filter: Vec::new(), ..Scan::clone(scan) };
+        let scan = Scan { path, skips: None, filter: Vec::new(), ..Scan::clone(scan) };
         let mut frame = Frame::new(statement, None, plan.frame_width);
         let mut rows = TableScan::singly(&scan, range);
         rows.open(&mut frame)?;

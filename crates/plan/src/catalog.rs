@@ -41,6 +41,11 @@ pub trait Catalog {
     fn known_value(&self, _constant: &Expr) -> Option<Value> {
         None
     }
+    /// A condition on parameters alone is not true for the values that the plan is made for. If this is said, the plan holds only for values
+    /// of which it can be said, too (`eval::is_untrue`).
+    fn assumes_untrue(&self, _condition: &Expr) -> bool {
+        false
+    }
     /// Where the optimizer notes what it chose between, if somebody wants to know.
     fn choices(&self) -> Option<&Choices> {
         None

@@ -56,6 +56,16 @@ impl Choices {
         self.blocks.borrow_mut().push(block);
     }
 
+    /// Blocks that have been noted.
+    pub fn count(&self) -> usize {
+        self.blocks.borrow().len()
+    }
+
+    /// Takes notes of plans back that were not taken.
+    pub fn truncate(&self, count: usize) {
+        self.blocks.borrow_mut().truncate(count);
+    }
+
     pub fn take(&self) -> Vec<BlockChoices> {
         self.blocks.take()
     }

@@ -330,9 +330,10 @@ impl Lister {
                 if !scan.filter.is_empty() {
                     add_extra(&mut row, "Using where");
                 }
-                if scan.first_of_parts.is_some() {
+                if let Some(skips) = &scan.skips {
+                    let extra = if skips.first { "Using index for group-by" } else { "Using index for skip scan" };
                     row.access = Some("range".to_string());
-                    add_extra(&mut row, "Using index for group-by");
+                    add_extra(&mut row, extra);
                 } else if *covering {
                     add_extra(&mut row, "Using index");
                 } else if row.access.as_deref() == Some("range") && !scan.reads_cells() {

@@ -34,8 +34,7 @@ fn find_driving<'p>(node: &'p Node, rows_min: f64, driving: &mut Driving<'p>) {
     match node {
         Node::Scan(scan) => {
             offer_rows(scan, node, rows_min, driving);
-            let divides =
-                matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. }) && scan.first_of_parts.is_none();
+            let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. }) && scan.skips.is_none();
             // The partitions of a table are read one after the other.
             if divides && scan.partitions.is_none() && !scan.reads_elements() {
                 driving.by_ranges = Some(scan);

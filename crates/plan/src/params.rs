@@ -15,7 +15,7 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind};
-use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Range, Scan, entry_parts};
+use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Range, Scan, Skips, entry_parts};
 use crate::param_texts::ReadAs;
 use crate::typing::{integers_of, is_string, moments_of, parameter_chars};
 use crate::visit;
@@ -270,21 +270,27 @@ impl Found {
                     self.bound(scan, *index, n, expr);
                 }
             }
-            AccessPath::Range { index, ranges, .. } => self.bounds_of_ranges(scan, *index, ranges),
+            AccessPath::Range { index, ranges, .. } => {
+                self.bounds_of_ranges(scan, (*index, 0), ranges);
+                if let Some(Skips { parts, within: Some(within), .. }) = scan.skips.as_deref() {
+                    self.bounds_of_ranges(scan, (*index, *parts), std::slice::from_ref(within));
+                }
+            }
             AccessPath::Union { parts } => {
-                parts.iter().for_each(|(index, ranges)| self.bounds_of_ranges(scan, *index, ranges));
+                parts.iter().for_each(|(index, ranges)| self.bounds_of_ranges(scan, (*index, 0), ranges));
             }
             AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => {}
         }
     }
 
-    fn bounds_of_ranges(&mut self, scan: &Scan, index: usize, ranges: &[Range]) {
+    /// Of parts of an index from this one on.
+    fn bounds_of_ranges(&mut self, scan: &Scan, (index, part): (usize, usize), ranges: &[Range]) {
         for range in ranges {
             for (n, KeyExpr { expr, .. }) in range.equal.iter().enumerate() {
-                self.bound(scan, index, n, expr);
+                self.bound(scan, index, part + n, expr);
             }
             for (expr, _) in range.low.iter().chain(&range.high) {
-                self.bound(scan, index, range.equal.len(), expr);
+                self.bound(scan, index, part + range.equal.len(), expr);
             }
         }
     }

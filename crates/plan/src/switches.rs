@@ -7,7 +7,7 @@
 use vaquita_parser::HintStrategy;
 
 /// The flags that act, one bit each in this order.
-const FLAGS: [&str; 14] = [
+const FLAGS: [&str; 15] = [
     "semijoin",
     "firstmatch",
     "duplicateweedout",
@@ -21,6 +21,7 @@ const FLAGS: [&str; 14] = [
     "index_merge",
     "index_merge_union",
     "index_merge_sort_union",
+    "skip_scan",
     "use_invisible_indexes",
 ];
 
@@ -119,8 +120,13 @@ impl Switches {
         self.is_on(10) && (self.is_on(11) || self.is_on(12))
     }
 
-    pub fn uses_invisible_indexes(self) -> bool {
+    /// An index may be read by conditions on parts behind its first one.
+    pub fn skips_parts(self) -> bool {
         self.is_on(13)
+    }
+
+    pub fn uses_invisible_indexes(self) -> bool {
+        self.is_on(14)
     }
 }
 

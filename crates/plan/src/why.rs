@@ -236,6 +236,10 @@ impl Catalog for Imagining<'_> {
         self.real.known_value(constant)
     }
 
+    fn assumes_untrue(&self, condition: &Expr) -> bool {
+        self.real.assumes_untrue(condition)
+    }
+
     fn choices(&self) -> Option<&Choices> {
         Some(&self.choices)
     }

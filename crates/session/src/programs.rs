@@ -35,6 +35,8 @@ pub struct BoundExpr {
     pub catalog_version: u64,
     pub settings: Arc<PlanSettings>,
     pub guessed: Guessed,
+    /// As those of `CachedPlan`.
+    pub untrue: Box<[BoundTree]>,
     pub variables: Box<[VariableType]>,
     /// Of a CASE's operand, which has the type of its value: what it was.
     pub operand: Option<ColumnType>,

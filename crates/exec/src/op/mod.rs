@@ -22,6 +22,7 @@
 //! go on with rows on disk, sorted by such bytes (`overflow`) or in the order in which they came (`context::KeptRows`).
 
 mod aggregate;
+mod append;
 mod cte;
 mod derived;
 mod distinct;
@@ -193,6 +194,7 @@ fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> 
             Box::new(limit::Limit::over(builder.build_groups(input), limit))
         }
         Node::Limit { input, limit } => Box::new(limit::Limit::over(builder.build(input), limit)),
+        Node::Append { inputs } => Box::new(append::Append::new(inputs, builder)),
         Node::Aggregate { input, keys, aggregates, saved, sorted_input, rollup } => {
             aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), builder)
         }

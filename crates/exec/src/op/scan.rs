@@ -17,7 +17,7 @@ use std::sync::Arc;
 use vaquita_plan::bounds::KeyValue;
 use vaquita_plan::eval::fold_for_statement;
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
-use vaquita_plan::node::{AccessPath, Scan};
+use vaquita_plan::node::{AccessPath, Scan, Skips};
 use vaquita_plan::visit::has_subquery;
 use vaquita_storage::helpers::Pace;
 use vaquita_storage::key::successor;
@@ -27,8 +27,7 @@ use vaquita_storage::{
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use self::keys::codec_of_entry;
-use self::keys::key_value;
+use self::keys::{Within, codec_of_entry, key_value, within_groups};
 pub use self::keys::{index_codec, scan_ranges};
 use self::lock::Newcomers;
 use super::row_filter::{RowFilter, Truth};
@@ -73,6 +72,10 @@ pub struct TableScan<'p> {
     place: Vec<u8>,
     /// The rows that entries have led to, where several may lead to one.
     met: Option<KeyTable>,
+    /// All ranges of a union of indexes in their order, if rows themselves tell which of them lead to them.
+    union: Vec<KeyRange>,
+    /// What is read of each group (`Skips::within`).
+    within: Option<Within>,
     /// The scan's filter, with what is the same for all rows computed.
     conditions: Cow<'p, [Expr]>,
     filter: Option<RowFilter>,
@@ -125,6 +128,8 @@ impl<'p> TableScan<'p> {
             given: None,
             place: Vec::new(),
             met: None,
+            union: Vec::new(),
+            within: None,
             conditions: Cow::Borrowed(&scan.filter),
             filter: None,
             matches_by_key: false,
@@ -232,8 +237,14 @@ impl Operator for TableScan<'_> {
                     Some(range) => self.ranges.push(range.clone()),
                     None => scan_ranges(self.scan, &table, frame, &mut self.ranges)?,
                 }
+                self.union = if self.rows_tell_ranges(&table) { self.ranges.clone() } else { Vec::new() };
+                self.within = None;
+                if let Some(Skips { parts, within: Some(within), .. }) = self.skips() {
+                    self.within = within_groups(index_codec(&table, self.scan.path.index())?, &table, (*parts, within), frame)?;
+                }
                 self.ranges.reverse();
-                self.met = self.scan.repeats_rows(self.ranges.len()).then(KeyTable::new);
+                let keeps_keys = self.union.is_empty() && self.scan.repeats_rows(self.ranges.len());
+                self.met = keeps_keys.then(KeyTable::new);
             }
         }
         count_opening(&self.scan.path, self.ranges.len(), &statement.calls);
@@ -304,12 +315,14 @@ impl Operator for TableScan<'_> {
     }
 }
 
-impl TableScan<'_> {
+impl<'p> TableScan<'p> {
     /// What is the same for all rows of the statement.
     fn prepare(&mut self, table: &Table, frame: &Frame<'_>) -> Result<()> {
         self.pace = frame.statement.part.map(|_| Pace::begin());
         self.takes_turns = frame.statement.part.is_some_and(|part| part.takes_turns(self.scan));
-        self.conditions = fold_for_statement(&self.scan.filter, &frame.cx()).map_or(Cow::Borrowed(&self.scan.filter), Cow::Owned);
+        if self.scan.folds {
+            self.conditions = Cow::Owned(fold_for_statement(&self.scan.filter, &frame.cx()));
+        }
         if let Some(index) = self.covering_index() {
             let codec = index_codec(table, index)?;
             for &(position, slot) in &self.scan.columns {
@@ -450,7 +463,7 @@ impl TableScan<'_> {
         if let Some(pace) = &mut self.pace {
             pace.step();
         }
-        if self.first_of_parts().is_some() && self.cursor_open {
+        if self.reads_first_of_groups() && self.cursor_open {
             let key = self.row().0.to_vec();
             self.pass_group(table, &key)?;
         }
@@ -475,7 +488,7 @@ impl TableScan<'_> {
             return self.advance_fetched(table, codec, direction, frame);
         }
         loop {
-            if !self.cursor_open && !self.open_next_range(frame, direction)? {
+            if !self.cursor_open && !self.open_next_range(table, frame, direction)? {
                 return Ok(false);
             }
             let Some(cursor) = &mut self.cursor else { return Ok(false) };
@@ -521,30 +534,103 @@ impl TableScan<'_> {
         }
     }
 
-    /// `Scan::first_of_parts`. Who locks reads everything: rows that are passed over may have changed.
-    fn first_of_parts(&self) -> Option<usize> {
-        self.scan.first_of_parts.filter(|_| self.lock.is_none())
+    /// A scan of several indexes, of which nothing is to be kept to give each row once. What locks rows finds them as they are now, and
+    /// where an index had them before is not told.
+    fn rows_tell_ranges(&self, table: &Table) -> bool {
+        let AccessPath::Union { parts } = &self.scan.path else { return false };
+        let in_row = |position: usize| table.def.columns.get(position).is_some_and(|column| column.is_in_row());
+        let codecs = parts.iter().map(|(index, _)| index_codec(table, *index));
+        self.lock.is_none() && codecs.flatten().all(|codec| codec.columns().all(in_row))
+    }
+
+    /// Of rows that entries of one index led to, only those stay that no index read before leads to.
+    fn keep_first_met(&mut self, table: &Table, read: &IndexCodec) -> Result<()> {
+        let AccessPath::Union { parts } = &self.scan.path else { return Ok(()) };
+        let mut values = vec![Value::Null; table.def.columns.len()];
+        let (mut entry, mut rest) = (Vec::new(), Vec::new());
+        let mut kept = Vec::with_capacity(self.fetched.len());
+        for (key, row) in std::mem::take(&mut self.fetched) {
+            let view = table.codec.view(&key, &row)?;
+            let mut is_first = true;
+            for (index, _) in parts {
+                let codec = index_codec(table, *index)?;
+                if !is_first || codec.id >= read.id {
+                    continue;
+                }
+                if codec.is_clustered() {
+                    entry.clone_from(&key);
+                } else {
+                    for position in codec.columns() {
+                        view.value_into(position, &mut values[position])?;
+                    }
+                    // Ranges end with parts of which a row id is none.
+                    codec.encode_entry(&values, 0, &mut entry, &mut rest)?;
+                }
+                let before = self.union.partition_point(|range| range.lower <= entry);
+                is_first = !before.checked_sub(1).is_some_and(|at| self.union[at].contains(&entry));
+            }
+            if is_first {
+                kept.push((key, row));
+            }
+        }
+        self.fetched = kept;
+        Ok(())
+    }
+
+    /// `Scan::skips`. Who locks reads everything: rows that are passed over may have changed.
+    fn skips(&self) -> Option<&'p Skips> {
+        self.scan.skips.as_deref().filter(|_| self.lock.is_none())
+    }
+
+    fn reads_first_of_groups(&self) -> bool {
+        self.skips().is_some_and(|skips| skips.first)
     }
 
     /// After an entry that stands for its group: the rest of the group is not read.
     fn pass_group(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        let (Some(parts), AccessPath::Range { index, reverse, .. }) = (self.first_of_parts(), &self.scan.path) else {
-            return Ok(());
-        };
-        let codec = index_codec(table, *index)?;
-        let mut end = codec.prefix(Entry { key, value: &[] }, parts)?.to_vec();
-        let mut rest = self.range.clone();
-        if *reverse {
-            rest.upper = end;
-        } else {
-            successor(&mut end);
-            rest.lower = end;
-        }
         self.cursor_open = false;
-        if rest.lower < rest.upper {
-            self.ranges.push(rest);
+        match self.skips() {
+            Some(Skips { parts, within: None, .. }) => {
+                let range = self.range.clone();
+                self.leave_group(table, range, key, *parts).map(drop)
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What is left of a range behind the group of an entry is to be read. Gives what the group's entries begin with.
+    fn leave_group(&mut self, table: &Table, mut range: KeyRange, key: &[u8], parts: usize) -> Result<Vec<u8>> {
+        let codec = index_codec(table, self.scan.path.index())?;
+        let group = codec.prefix(Entry { key, value: &[] }, parts)?.to_vec();
+        if self.scan.reads_backward() {
+            range.upper.clone_from(&group);
+        } else {
+            range.lower.clone_from(&group);
+            successor(&mut range.lower);
+        }
+        if range.lower < range.upper {
+            self.ranges.push(range);
+        }
+        Ok(group)
+    }
+
+    /// The range that is read of the next group, if there is one: an entry leads to the group.
+    fn next_group(&mut self, table: &Table, parts: usize, frame: &Frame<'_>, direction: Direction) -> Result<Option<KeyRange>> {
+        let Some(Within { equal, low, high }) = self.within.take() else { return Ok(None) };
+        let mut found = None;
+        while let Some(range) = self.ranges.pop() {
+            self.open_cursor(range.clone(), frame, direction)?;
+            let Some(cursor) = &mut self.cursor else { break };
+            let Some((key, _)) = cursor.next(&frame.statement.txn.borrow())? else { continue };
+            let key = key.to_vec();
+            frame.statement.calls.add(Call::ReadKey, 1);
+            let group = self.leave_group(table, range, &key, parts)?;
+            let codec = index_codec(table, self.scan.path.index())?;
+            found = Some(codec.range_behind((&group, parts), &equal, low.as_ref(), high.as_ref())?);
+            break;
+        }
+        self.within = Some(Within { equal, low, high });
+        Ok(found)
     }
 
     /// As `advance`, by a secondary index: reads the rows of many entries together.
@@ -556,17 +642,20 @@ impl TableScan<'_> {
         frame: &mut Frame<'_>,
     ) -> Result<bool> {
         let is_union = matches!(self.scan.path, AccessPath::Union { .. });
-        let skips = self.first_of_parts().is_some();
+        let skips = self.reads_first_of_groups();
         while self.fetched.is_empty() {
             // A newcomer behind what the statement wants is none.
             let batch_rows = if self.meets_newcomers || self.given.is_some() { 1 } else { self.batch_rows };
             let mut keys: Vec<Vec<u8>> = Vec::with_capacity(batch_rows);
+            let mut read = codec;
             while keys.len() < batch_rows {
-                // The rows of a batch are of one morsel.
-                if !self.cursor_open && !keys.is_empty() && frame.statement.part.is_some() {
+                // Entries may lead to no new row for long.
+                frame.statement.interrupt.check_in_turn()?;
+                // The rows of a batch are of one morsel, and of one index.
+                if !self.cursor_open && !keys.is_empty() && (is_union || frame.statement.part.is_some()) {
                     break;
                 }
-                if !self.cursor_open && !self.open_next_range(frame, direction)? {
+                if !self.cursor_open && !self.open_next_range(table, frame, direction)? {
                     break;
                 }
                 let Some(cursor) = &mut self.cursor else { break };
@@ -574,8 +663,8 @@ impl TableScan<'_> {
                 match cursor.next(&frame.statement.txn.borrow())? {
                     Some((key, value)) => {
                         let mut row_key = Vec::new();
-                        let codec = if is_union { codec_of_entry(table, key)? } else { codec };
-                        codec.clustered_key(Entry { key, value }, &mut row_key)?;
+                        read = if is_union { codec_of_entry(table, key)? } else { codec };
+                        read.clustered_key(Entry { key, value }, &mut row_key)?;
                         if is_new(&mut self.met, &row_key, frame)? {
                             keys.push(row_key);
                         }
@@ -600,6 +689,9 @@ impl TableScan<'_> {
                 return Ok(false);
             }
             self.fetch(keys, frame)?;
+            if !self.union.is_empty() {
+                self.keep_first_met(table, read)?;
+            }
         }
         if let Some((key, row)) = self.fetched.pop() {
             (self.key, self.value) = (key, row);
@@ -620,16 +712,29 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
+    fn open_next_range(&mut self, table: &Table, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
         let range = match frame.statement.part {
             Some(part) if part.cuts(self.scan) => part.take(),
             _ => self.ranges.pop(),
         };
+        let range = match self.skips() {
+            Some(Skips { parts, within: Some(_), .. }) => {
+                self.ranges.extend(range);
+                self.next_group(table, *parts, frame, direction)?
+            }
+            _ => range,
+        };
         let Some(range) = range else { return Ok(false) };
-        if self.rows_to_pause != u64::MAX || self.first_of_parts().is_some() {
+        if self.rows_to_pause != u64::MAX || self.skips().is_some() {
             self.range.clone_from(&range);
         }
         self.look_for_newcomers(&range, direction, frame)?;
+        self.open_cursor(range, frame, direction)?;
+        self.cursor_open = true;
+        Ok(true)
+    }
+
+    fn open_cursor(&mut self, range: KeyRange, frame: &Frame<'_>, direction: Direction) -> Result<()> {
         match &mut self.cursor {
             Some(cursor) => cursor.reseek(range, direction),
             None => {
@@ -640,8 +745,7 @@ impl TableScan<'_> {
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }
-        self.cursor_open = true;
-        Ok(true)
+        Ok(())
     }
 
     /// Checks the filter, and decodes the columns if they are `wanted` or it needs them.

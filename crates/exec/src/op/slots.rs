@@ -79,6 +79,7 @@ pub fn refills(node: &Node) -> bool {
         Node::Filter { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } | Node::Compute { input, .. } => {
             refills(input)
         }
+        Node::Append { inputs } => inputs.iter().all(refills),
         // Both give saved rows.
         Node::Sort { .. } | Node::Window { .. } => true,
         Node::Aggregate { sorted_input, .. } => !*sorted_input,

@@ -297,11 +297,12 @@ fn table_hints(block: &Block, alias: &str, switches: Switches) -> TableHints {
             (!named.is_empty()).then_some(named)
         }
     });
-    let index_merge = table.and_then(|table| {
-        let on = said(&table.own, HintKind::IndexMerge)?;
-        let named = table.indexes.iter().filter(|(_, hints)| said(hints, HintKind::IndexMerge).is_some());
+    let of_indexes = |kind| {
+        let table = table?;
+        let on = said(&table.own, kind)?;
+        let named = table.indexes.iter().filter(|(_, hints)| said(hints, kind).is_some());
         Some((on, named.map(|(name, _)| name.clone()).collect()))
-    });
+    };
     TableHints {
         block: 0,
         hash_join: own(HintKind::HashJoin),
@@ -310,7 +311,8 @@ fn table_hints(block: &Block, alias: &str, switches: Switches) -> TableHints {
         strategies,
         indexes: uses.map(|rule| IndexUse { kind: rule.kind, on: rule.on, indexes: rule.indexes.clone() }).collect(),
         no_ranges,
-        index_merge,
+        index_merge: of_indexes(HintKind::IndexMerge),
+        skip_scan: of_indexes(HintKind::SkipScan),
     }
 }
 

@@ -57,7 +57,7 @@ impl Binder<'_> {
             read: Read::Output(columns.output),
             straight: false,
             calc_found_rows: false,
-            facts: Arc::default(),
+            facts: Arc::clone(&self.facts),
             hints: BlockHints::default(),
         })
     }

@@ -9,7 +9,7 @@ use super::hints::join_order_warnings;
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Frame, Relation, Source};
 use crate::expr::{Expr, Slot};
-use crate::logical::{BlockHints, Logical, LogicalBlock, Query, Read};
+use crate::logical::{BlockHints, Logical, LogicalBlock, Query, Read, StatementFacts};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::rewrite::rewrite_query;
 use crate::typing;
@@ -266,7 +266,7 @@ impl Binder<'_> {
         let limit = self.limit(query.limit.as_ref())?;
         // SQL_CALC_FOUND_ROWS of the first query block is about the LIMIT behind the whole.
         let calc_found_rows = calculates_found_rows(&query.body);
-        Ok(LogicalBlock { calc_found_rows, ..block_of(rows.sorted(keys, limit), output) })
+        Ok(LogicalBlock { calc_found_rows, ..block_of(rows.sorted(keys, limit), output, Arc::clone(&self.facts)) })
     }
 
     /// ORDER BY and LIMIT behind a query in parentheses: `SELECT * FROM (query) ORDER BY … LIMIT …`.
@@ -286,7 +286,7 @@ impl Binder<'_> {
         let keys = self.order_over_output(&output, &query.order_by, Some(&errno::ER_AGGREGATE_ORDER_NON_AGG_QUERY))?;
         let correlated = self.frame().outermost != usize::MAX;
         let root = Logical::Nested { query: Box::new(inner), slots, correlated };
-        Ok(block_of(root.sorted(keys, limit), output))
+        Ok(block_of(root.sorted(keys, limit), output, Arc::clone(&self.facts)))
     }
 
     /// ORDER BY over columns that have names but no tables. `refused`: the error for an item that aggregates.
@@ -367,13 +367,13 @@ fn calculates_found_rows(mut body: &ast::QueryBody) -> bool {
     }
 }
 
-fn block_of(root: Logical, output: Vec<OutputColumn>) -> LogicalBlock {
+fn block_of(root: Logical, output: Vec<OutputColumn>, facts: Arc<StatementFacts>) -> LogicalBlock {
     LogicalBlock {
         root,
         read: Read::Output(output),
         straight: false,
         calc_found_rows: false,
-        facts: Arc::default(),
+        facts,
         hints: BlockHints::default(),
     }
 }

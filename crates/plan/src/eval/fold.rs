@@ -74,81 +74,124 @@ pub fn truth_of_constant(expr: &Expr, settings: &PlanSettings) -> Option<Option<
     expr.eval_bool(&cx).ok()
 }
 
-/// The conditions with every part replaced by its value that depends on no row, but on parameters or on what does not change within a
-/// statement, as the time at which it began; `None` if they have no such part. Parts whose evaluation fails or warns stay.
-pub fn fold_for_statement(conditions: &[Expr], cx: &EvalCx<'_>) -> Option<Vec<Expr>> {
-    if !conditions.iter().any(|condition| visit::any(condition, &is_worth_folding)) {
-        return None;
+/// Some part of the conditions that is more than a literal or a parameter is the same for all rows of a statement.
+pub fn has_steady_parts(conditions: &[Expr]) -> bool {
+    let mut found = false;
+    for condition in conditions {
+        found |= look_for_steady(condition, &mut found) && !is_given(condition);
     }
+    found
+}
+
+/// Whether the whole is the same for all rows; `found`: a part is.
+fn look_for_steady(expr: &Expr, found: &mut bool) -> bool {
+    let (mut whole, mut part) = (is_steady_itself(expr), false);
+    visit::children(expr, &mut |child| {
+        let is_steady = look_for_steady(child, found);
+        whole &= is_steady;
+        part |= is_steady && !is_given(child);
+    });
+    *found |= part && !whole;
+    whole
+}
+
+/// The conditions with every part replaced by its value that depends on no row, but on parameters or on what does not change within a
+/// statement, as the time at which it began. Parts whose evaluation fails or warns stay.
+pub fn fold_for_statement(conditions: &[Expr], cx: &EvalCx<'_>) -> Vec<Expr> {
     let mut folded = conditions.to_vec();
     let mut bytes = 0;
-    folded.iter_mut().for_each(|condition| fold_steady(condition, cx, &mut bytes));
-    Some(folded)
+    for condition in &mut folded {
+        if fold_parts(condition, cx, &mut bytes) {
+            fold_steady(condition, cx, &mut bytes);
+        }
+    }
+    folded
 }
 
-/// No row and no query decides about it.
-pub fn is_known_when_run(expr: &Expr) -> bool {
-    !visit::any(expr, &|part| match &part.kind {
-        ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::Subquery(_) | ExprKind::Match(_) | ExprKind::AssignVar(..) => true,
-        ExprKind::Call(def, _) => !def.is_steady(),
-        _ => false,
-    })
-}
-
-/// The value of what `is_known_when_run`, if its evaluation neither fails nor warns.
-pub fn known_value(constant: &Expr, params: &[Value], env: &dyn Env) -> Option<Value> {
-    let env = FoldEnv { of: Known::Statement(env), unfit: Cell::new(false), looks: Cell::new(0) };
-    let value = eval(constant, &EvalCx { frame: &[], outer: None, params, env: &env }).map(|value| value.into_owned());
-    value.ok().filter(|_| !env.unfit.get())
+/// Whether the whole is the same for all rows: then its parts stay as they are.
+fn fold_parts(expr: &mut Expr, cx: &EvalCx<'_>, bytes: &mut usize) -> bool {
+    let mut steady = Vec::new();
+    let itself = is_steady_itself(expr);
+    visit::children_mut(expr, &mut |child| steady.push(fold_parts(child, cx, bytes)));
+    if itself && !steady.contains(&false) {
+        return true;
+    }
+    let mut steady = steady.into_iter();
+    visit::children_mut(expr, &mut |child| {
+        if steady.next() == Some(true) {
+            fold_steady(child, cx, bytes);
+        }
+    });
+    false
 }
 
 /// Values of all conditions of a scan together; what is beyond is computed for each row.
 const FOLDED_BYTES_MAX: usize = 1 << 20;
 
-fn is_worth_folding(expr: &Expr) -> bool {
-    !matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_)) && is_steady(expr)
-}
-
-fn is_steady(expr: &Expr) -> bool {
-    let is_steady_itself = match &expr.kind {
-        ExprKind::Literal(_)
-        | ExprKind::Param(_)
-        | ExprKind::And(_)
-        | ExprKind::Or(_)
-        | ExprKind::Not(_)
-        | ExprKind::IsNull(_)
-        | ExprKind::Compare(..)
-        | ExprKind::InList(..)
-        | ExprKind::Case { .. }
-        | ExprKind::Cast(_) => true,
-        ExprKind::Call(def, _) => def.is_steady(),
-        _ => false,
-    };
-    let mut steady = is_steady_itself;
-    if steady {
-        visit::children(expr, &mut |child| steady = steady && is_steady(child));
-    }
-    steady
-}
-
 fn fold_steady(expr: &mut Expr, cx: &EvalCx<'_>, bytes: &mut usize) {
-    if !is_worth_folding(expr) {
-        return visit::children_mut(expr, &mut |child| fold_steady(child, cx, bytes));
+    if is_given(expr) {
+        return;
     }
-    let env = FoldEnv { of: Known::Statement(cx.env), unfit: Cell::new(false), looks: Cell::new(0) };
-    let value = eval(expr, &EvalCx { frame: &[], outer: None, params: cx.params, env: &env }).map(|value| value.into_owned());
-    let Ok(value) = value else { return };
-    let taken = match &value {
-        Value::Bytes(text) => text.len(),
-        Value::Json(json) => json.bytes_up_to(FOLDED_BYTES_MAX + 1),
-        _ => 0,
-    };
-    if env.unfit.get() || *bytes + taken > FOLDED_BYTES_MAX {
+    let Some(value) = value_when_run(expr, cx.params, cx.env) else { return };
+    let taken = bytes_of(&value);
+    if *bytes + taken > FOLDED_BYTES_MAX {
         return;
     }
     *bytes += taken;
     expr.nullable |= value.is_null();
     expr.kind = ExprKind::Literal(value);
+}
+
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::Bytes(text) => text.len(),
+        Value::Json(json) => json.bytes_up_to(FOLDED_BYTES_MAX + 1),
+        _ => 0,
+    }
+}
+
+fn is_given(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_))
+}
+
+/// Nothing but its operands makes it another value for another row.
+fn is_steady_itself(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Slot(_)
+        | ExprKind::Outer { .. }
+        | ExprKind::UserVar(_)
+        | ExprKind::SysVar(..)
+        | ExprKind::AssignVar(..)
+        | ExprKind::Row(_)
+        | ExprKind::Subquery(_)
+        | ExprKind::Match(_) => false,
+        ExprKind::Call(def, _) => def.is_steady(),
+        _ => true,
+    }
+}
+
+/// No row and no query decides about it.
+pub fn is_known_when_run(expr: &Expr) -> bool {
+    let is_known = |part: &Expr| matches!(part.kind, ExprKind::UserVar(_) | ExprKind::SysVar(..) | ExprKind::Row(_));
+    !visit::any(expr, &|part| !is_steady_itself(part) && !is_known(part))
+}
+
+/// A condition on parameters is false or NULL for these values of them, and says nothing while that is found out.
+pub fn is_untrue(condition: &Expr, params: &[Value], env: &dyn Env) -> bool {
+    matches!(known_value(condition, params, env), Some(Value::Null | Value::Int(0)))
+}
+
+/// The value of what `is_known_when_run`, if its evaluation neither fails nor warns; none that is longer than any key.
+pub fn known_value(constant: &Expr, params: &[Value], env: &dyn Env) -> Option<Value> {
+    value_when_run(constant, params, env).filter(|value| bytes_of(value) <= KEY_BYTES_MAX)
+}
+
+const KEY_BYTES_MAX: usize = 4 << 10;
+
+fn value_when_run(expr: &Expr, params: &[Value], env: &dyn Env) -> Option<Value> {
+    let env = FoldEnv { of: Known::Statement(env), unfit: Cell::new(false), looks: Cell::new(0) };
+    let value = eval(expr, &EvalCx { frame: &[], outer: None, params, env: &env }).map(|value| value.into_owned());
+    value.ok().filter(|_| !env.unfit.get())
 }
 
 /// All operands are literals and the operation itself is a pure function.

@@ -71,7 +71,8 @@ impl Shape {
             AccessPath::Point { index, .. } => self.index(scan, *index),
             AccessPath::Range { index, ranges, reverse, covering } => {
                 self.index(scan, *index);
-                (reverse, covering, scan.first_of_parts, ranges.iter().map(parts).max()).hash(&mut self.0);
+                let skips = scan.skips.as_ref().map(|skips| (skips.parts, skips.first, skips.within.as_ref().map(parts)));
+                (reverse, covering, skips, ranges.iter().map(parts).max()).hash(&mut self.0);
             }
             AccessPath::Union { parts } => parts.iter().for_each(|(index, _)| self.index(scan, *index)),
             AccessPath::FullText { .. } | AccessPath::System => {}

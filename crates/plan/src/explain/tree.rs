@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::text::Names;
 use crate::expr::{Expr, ExprKind};
 use crate::node::{
-    AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, SortKey, entry_parts,
+    AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, Skips, SortKey, entry_parts,
 };
 use crate::visit;
 
@@ -99,7 +99,8 @@ impl Printer<'_> {
             && let AccessPath::Union { parts } = &scan.path
         {
             for (index, ranges) in parts {
-                let over: Vec<String> = ranges.iter().map(|range| format!("({})", self.range(scan, *index, range))).collect();
+                let over: Vec<String> =
+                    ranges.iter().map(|range| format!("({})", self.range(scan, (*index, 0), range))).collect();
                 let (alias, index) = (&scan.alias, &scan.table.indexes[*index].name);
                 self.line(level + 1, &format!("Index range scan on {alias} using {index} over {}", over.join(" OR ")));
             }
@@ -143,6 +144,7 @@ impl Printer<'_> {
                 None => format!("Sort: {}", self.keys(keys)),
             },
             Node::Limit { limit, .. } => format!("Limit: {} row(s)", self.limit(limit)),
+            Node::Append { .. } => "Append".to_string(),
             Node::Aggregate { keys, sorted_input, rollup, .. } => {
                 let how = match (keys.is_empty(), sorted_input) {
                     (true, _) => "Aggregate".to_string(),
@@ -199,11 +201,12 @@ impl Printer<'_> {
             Some(_) => ", shared lock",
             None => "",
         };
+        let kind = access_kind(&scan.path, scan.skips.as_deref());
         let text = match &scan.path {
             AccessPath::Full { reverse } => {
-                format!("{} on {alias}{}", access_kind(&scan.path), if *reverse { " (reverse)" } else { "" })
+                format!("{} on {alias}{}", kind, if *reverse { " (reverse)" } else { "" })
             }
-            AccessPath::System => format!("{} {alias}", access_kind(&scan.path)),
+            AccessPath::System => format!("{} {alias}", kind),
             AccessPath::FullText { search } => {
                 let ExprKind::Match(search) = &search.kind else { return format!("Full-text index search on {alias}") };
                 let index = scan.table.indexes.get(search.index);
@@ -221,33 +224,37 @@ impl Printer<'_> {
                     .zip(key)
                     .map(|(p, k)| format!("{} = {}", column(scan, p.column), self.names.print(k)))
                     .collect();
-                format!("{} on {alias} using {} ({})", access_kind(&scan.path), index.name, parts.join(", "))
+                format!("{} on {alias} using {} ({})", kind, index.name, parts.join(", "))
             }
             AccessPath::Range { index, .. } if scan.reads_cells() => {
                 let def = &scan.table.indexes[*index];
                 let column = def.parts.first().map_or(Cow::Borrowed(""), |part| column(scan, part.column));
                 format!("Index range scan on {alias} using {} over ({column} unprintable_geometry_value)", def.name)
             }
-            AccessPath::Union { .. } => access_kind(&scan.path).to_string(),
+            AccessPath::Union { .. } => kind.to_string(),
             AccessPath::Range { index, ranges, reverse, .. } => {
                 let def = &scan.table.indexes[*index];
                 let reverse = if *reverse { " (reverse)" } else { "" };
                 let lookup = is_lookup(ranges);
-                let over: Vec<String> = ranges.iter().map(|r| self.range(scan, *index, r)).filter(|r| !r.is_empty()).collect();
+                let skips = scan.skips.as_deref();
+                let within =
+                    skips.and_then(|skips| skips.within.as_ref().map(|range| self.range(scan, (*index, skips.parts), range)));
+                let outer = ranges.iter().map(|range| self.range(scan, (*index, 0), range));
+                let over: Vec<String> = outer.chain(within).filter(|r| !r.is_empty()).collect();
                 let over = match (over.is_empty(), lookup) {
                     (true, _) => String::new(),
                     (false, true) => format!(" ({})", over.join(" OR ")),
                     (false, false) => format!(" over {}", over.iter().map(|o| format!("({o})")).collect::<Vec<_>>().join(" OR ")),
                 };
-                let kind = if scan.first_of_parts.is_some() { "Index skip scan for grouping" } else { access_kind(&scan.path) };
                 format!("{kind} on {alias} using {}{over}{reverse}", def.name)
             }
         };
         text + lock
     }
 
-    fn range(&self, scan: &Scan, index: usize, range: &Range) -> String {
-        let parts = entry_parts(&scan.table, index);
+    /// Of parts of an index from this one on.
+    fn range(&self, scan: &Scan, (index, part): (usize, usize), range: &Range) -> String {
+        let parts = entry_parts(&scan.table, index).split_off(part);
         let mut terms: Vec<String> = range
             .equal
             .iter()
@@ -308,7 +315,13 @@ fn capital(text: &str) -> String {
 }
 
 /// What a way to read a table is called.
-pub fn access_kind(path: &AccessPath) -> &'static str {
+pub fn access_kind(path: &AccessPath, skips: Option<&Skips>) -> &'static str {
+    match (path, skips) {
+        (_, Some(Skips { first: true, .. })) => return "Index skip scan for grouping",
+        (AccessPath::Range { covering: true, .. }, Some(_)) => return "Covering index skip scan",
+        (_, Some(_)) => return "Index skip scan",
+        _ => {}
+    }
     match path {
         AccessPath::Full { .. } => "Table scan",
         AccessPath::System => "System table",

@@ -77,6 +77,8 @@ pub(crate) struct TableHints {
     pub no_ranges: Option<Vec<String>>,
     /// INDEX_MERGE (true) and NO_INDEX_MERGE: of these indexes, none for all.
     pub index_merge: Option<(bool, Vec<String>)>,
+    /// The same of SKIP_SCAN and NO_SKIP_SCAN.
+    pub skip_scan: Option<(bool, Vec<String>)>,
 }
 
 /// INDEX, JOIN_INDEX, GROUP_INDEX, ORDER_INDEX, and the forms with `NO_`.
@@ -123,8 +125,7 @@ impl Relation {
     }
 
     pub fn index_rules(&self, switches: Switches) -> IndexRules<'_> {
-        let (invisible, merges) = (switches.uses_invisible_indexes(), switches.merges_indexes());
-        IndexRules { written: &self.index_hints, hints: self.hints.as_deref(), invisible, merges }
+        IndexRules { written: &self.index_hints, hints: self.hints.as_deref(), switches }
     }
 }
 
@@ -133,16 +134,19 @@ impl Relation {
 pub(crate) struct IndexRules<'a> {
     written: &'a [IndexHint],
     hints: Option<&'a TableHints>,
-    invisible: bool,
-    merges: bool,
+    switches: Switches,
 }
 
 impl IndexRules<'_> {
     /// The index may be one of several that find rows together.
     pub fn allows_merge(&self, index: &IndexDef) -> bool {
-        let Some((on, names)) = self.hints.and_then(|hints| hints.index_merge.as_ref()) else { return self.merges };
-        let is_named = names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&index.name));
-        if is_named { *on } else { self.merges && !on }
+        allows(self.hints.and_then(|hints| hints.index_merge.as_ref()), index, self.switches.merges_indexes())
+    }
+
+    /// The index may be read by conditions on parts behind its first one.
+    pub fn allows_skips(&self, index: &IndexDef) -> bool {
+        self.allows(index, Purpose::Find)
+            && allows(self.hints.and_then(|hints| hints.skip_scan.as_ref()), index, self.switches.skips_parts())
     }
 
     fn uses(&self) -> &[IndexUse] {
@@ -151,7 +155,7 @@ impl IndexRules<'_> {
 
     /// The index may be used for that.
     pub fn allows(&self, index: &IndexDef, purpose: Purpose) -> bool {
-        if index.invisible && !self.invisible {
+        if index.invisible && !self.switches.uses_invisible_indexes() {
             return false;
         }
         let named = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(&index.name));
@@ -198,6 +202,13 @@ impl IndexRules<'_> {
         let named = |names: &Vec<String>| names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&index.name));
         !self.hints.and_then(|hints| hints.no_ranges.as_ref()).is_some_and(named)
     }
+}
+
+/// What a hint for indexes, all if it names none, says of this one; without a hint what the switch says.
+fn allows(hint: Option<&(bool, Vec<String>)>, index: &IndexDef, switch: bool) -> bool {
+    let Some((on, names)) = hint else { return switch };
+    let is_named = names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(&index.name));
+    if is_named { *on } else { switch && !on }
 }
 
 fn is_about(kind: HintKind, purpose: Purpose) -> bool {

@@ -5,7 +5,7 @@ use vaquita_types::{Error, Result, Value, stack};
 use std::sync::Arc;
 
 use super::{
-    Block, Planned, Want, WantedGroups, cost, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query,
+    Block, Planned, Want, WantedGroups, cost, extremes_of, filtered, flatten, group_order, keys_follow, order, plan_query,
 };
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::hints::JoinOrder;
@@ -38,11 +38,14 @@ struct Groups {
 pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<Block> {
     let LogicalBlock { root, read, straight, hints, .. } = block;
     let (mut above, rows) = Above::take(root);
-    let planned = plan_rows(rows, tables, &above.want(&read, tables.relations.len() == 1), straight, &hints.orders)?;
+    let planned = match plan_ends(&rows, tables, above.wanted_ends())? {
+        Some(planned) => planned,
+        None => plan_rows(rows, tables, &above.want(&read, tables.relations.len() == 1), straight, &hints.orders)?,
+    };
     let (mut node, mut ordered) = (planned.node, planned.ordered);
     let rows = above.rows(planned.rows);
     if planned.first_row_is_extreme {
-        node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(Expr::int(1)) } };
+        node = first_row(node);
     }
     if let Some(Groups { keys, aggregates, rollup, values }) = above.groups.take() {
         node = computed(node, values);
@@ -132,7 +135,11 @@ impl Above {
     fn want(&self, read: &Read, alone: bool) -> Want {
         let mut want = Want { groups: if alone { self.wanted_groups(read) } else { None }, ..Want::default() };
         match &self.groups {
-            Some(groups) if groups.keys.is_empty() => want.extreme = extreme_of(&groups.aggregates),
+            Some(groups) if groups.keys.is_empty() => {
+                if let Some([extreme]) = extremes_of(&groups.aggregates).as_deref() {
+                    want.extreme = Some(extreme.clone());
+                }
+            }
             _ if !self.windows.is_empty() => {}
             Some(groups) => {
                 if !groups.rollup && groups.aggregates.iter().all(|a| a.order_by.is_empty()) {
@@ -154,6 +161,25 @@ impl Above {
             }
         }
         want
+    }
+
+    /// Several MIN and MAX of columns, of all rows or of groups, as what is wanted for each; nothing if more is read of the rows.
+    fn wanted_ends(&self) -> Vec<Want> {
+        let Some(groups) = self.groups.as_ref().filter(|groups| !groups.rollup) else { return Vec::new() };
+        let extremes = extremes_of(&groups.aggregates).filter(|extremes| extremes.len() > 1).unwrap_or_default();
+        let is_slot = |(key, _): &(Expr, Slot)| matches!(key.kind, ExprKind::Slot(_));
+        if !groups.values.is_empty() || !groups.keys.iter().all(is_slot) {
+            return Vec::new();
+        }
+        let columns: Vec<Expr> = groups.keys.iter().map(|(key, _)| key.clone()).collect();
+        let want = |extreme| match columns.is_empty() {
+            true => Want { extreme: Some(extreme), ..Want::default() },
+            false => {
+                let groups = WantedGroups { columns: columns.clone(), extreme: Some(extreme) };
+                Want { groups: Some(groups), ..Want::default() }
+            }
+        };
+        extremes.into_iter().map(want).collect()
     }
 
     fn wanted_groups(&self, read: &Read) -> Option<WantedGroups> {
@@ -214,6 +240,41 @@ impl Above {
         slots.retain(|slot| !made(*slot));
         visit::unique(slots)
     }
+}
+
+/// MIN and MAX of a table's columns where indexes have each of them first: one row of each, or one of each in each group, is enough.
+fn plan_ends(rows: &Logical, tables: &Tables<'_>, ends: Vec<Want>) -> Result<Option<Planned>> {
+    if ends.is_empty() || tables.relations.len() != 1 {
+        return Ok(None);
+    }
+    let (from, pool) = match rows {
+        Logical::Filter { input, predicate } => (&**input, predicate.as_slice()),
+        rows => (rows, [].as_slice()),
+    };
+    let Logical::Relation(relation) = *from else { return Ok(None) };
+    let noted = tables.catalog.choices().map(|choices| (choices, choices.count()));
+    let (mut inputs, mut found) = (Vec::with_capacity(ends.len()), 0.0);
+    for want in ends {
+        let items = flatten::flatten(tables, Logical::Relation(relation), false)?;
+        let planned = order::join(tables, items, pool.to_vec(), &want, &[])?;
+        let is_end = match &planned.node {
+            Node::Scan(scan) => planned.first_row_is_extreme || scan.skips.as_ref().is_some_and(|skips| skips.first),
+            _ => planned.first_row_is_extreme,
+        };
+        if !is_end {
+            if let Some((choices, count)) = noted {
+                choices.truncate(count);
+            }
+            return Ok(None);
+        }
+        found += planned.rows;
+        inputs.push(if planned.first_row_is_extreme { first_row(planned.node) } else { planned.node });
+    }
+    Ok(Some(unordered(Node::Append { inputs }, found)))
+}
+
+fn first_row(node: Node) -> Node {
+    Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(Expr::int(1)) } }
 }
 
 /// WHERE and what is below it.

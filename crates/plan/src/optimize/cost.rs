@@ -26,6 +26,8 @@ pub const SORT: f64 = 0.15;
 pub const SUBQUERY: f64 = 20.0;
 /// Rows per key of an index without statistics.
 pub const ROWS_PER_KEY: f64 = 10.0;
+/// How often the rows that a join leaves are fewer than estimated, so that more has to be read for the first of them.
+pub const FIRST_ROWS_DOUBT: f64 = 3.0;
 /// Rows of a round of a recursive CTE.
 pub const ROUND_ROWS: f64 = 10.0;
 /// So many groups are made of n rows: n to this power.

@@ -132,7 +132,7 @@ pub struct Want {
     pub grouping: bool,
     /// Only so many rows of that order are needed.
     pub limit: Option<u64>,
-    /// The block is only MIN (false) or MAX (true) of this column.
+    /// Of the rows only MIN (false) or MAX (true) of this column is read.
     pub extreme: Option<(Expr, bool)>,
     /// Of rows that are equal in these columns one is as good as all.
     pub groups: Option<WantedGroups>,
@@ -177,21 +177,25 @@ pub fn filtered(node: Node, predicate: Vec<Expr>) -> Node {
     if predicate.is_empty() { node } else { Node::Filter { input: Box::new(node), predicate } }
 }
 
-/// The only aggregate is MIN or MAX of a column.
-pub fn extreme_of(aggregates: &[Aggregate]) -> Option<(Expr, bool)> {
-    let [only] = aggregates else { return None };
-    let descending = match only.kind {
-        AggregateKind::Min => false,
-        AggregateKind::Max => true,
-        _ => return None,
-    };
-    match only.args.as_slice() {
+/// The columns of which MIN (false) or MAX (true) is all that is aggregated, each once.
+pub fn extremes_of(aggregates: &[Aggregate]) -> Option<Vec<(Expr, bool)>> {
+    let mut extremes: Vec<(Expr, bool)> = Vec::new();
+    for aggregate in aggregates {
+        let max = match aggregate.kind {
+            AggregateKind::Min => false,
+            AggregateKind::Max => true,
+            _ => return None,
+        };
+        let [arg] = aggregate.args.as_slice() else { return None };
         // ENUM and SET compare as strings there, and lie in an index as numbers.
-        [arg] if matches!(arg.kind, ExprKind::Slot(_)) && !matches!(arg.ty.kind, TypeKind::Enum | TypeKind::Set) => {
-            Some((arg.clone(), descending))
+        if !matches!(arg.kind, ExprKind::Slot(_)) || matches!(arg.ty.kind, TypeKind::Enum | TypeKind::Set) {
+            return None;
         }
-        _ => None,
+        if !extremes.iter().any(|(of, is_max)| *is_max == max && visit::same(of, arg)) {
+            extremes.push((arg.clone(), max));
+        }
     }
+    Some(extremes)
 }
 
 /// The keys of GROUP BY as an order, those of ORDER BY first and in its directions if they are the same.

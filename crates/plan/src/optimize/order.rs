@@ -21,6 +21,7 @@ use super::told;
 use super::{Planned, Want, cost, filtered, generated, other_source, partitions};
 use crate::catalog::TableStatistics;
 use crate::choices::{BlockChoices, OrderChoice, WantedIndex};
+use crate::eval::has_steady_parts;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::hints::{HashJoin, JoinOrder};
 use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
@@ -58,7 +59,7 @@ pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want,
     // Statements that change or lock rows shall find them by keys, however few there are.
     let locks = tables.relations.iter().any(|relation| relation.lock.is_some() || relation.key_slot.is_some());
     let is_large = tables.relations.len() > 1 && !locks;
-    let shares = Shares { catalog: tables.catalog, joins: is_large, known: RefCell::default() };
+    let shares = Shares { catalog: tables.catalog, joins: is_large, known: RefCell::default(), values: RefCell::default() };
     let mut planner = Planner {
         tables,
         statistics: statistics(tables, is_large),
@@ -67,6 +68,7 @@ pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want,
         asks: false,
         told: tables.catalog.choices().map(|_| BlockChoices::default()),
         orders: hints::resolved(tables, orders),
+        pipelined: false,
     };
     let step = planner.nest(items, pool, 0, want)?;
     if let (Some(choices), Some(told)) = (tables.catalog.choices(), planner.told) {
@@ -95,6 +97,8 @@ struct Planner<'b, 'a> {
     told: Option<BlockChoices>,
     /// Orders that hints ask for.
     orders: Vec<Order>,
+    /// Only such joins are looked at that give their first rows before they have read everything.
+    pipelined: bool,
 }
 
 struct Step {
@@ -181,13 +185,15 @@ impl Planner<'_, '_> {
         if is_dear && self.shares.joins && self.measured.is_empty() && self.measure(&items, &pool)? {
             order = self.best_order(&items, &pool, outside, want)?;
         }
+        let limited = self.limited(&items, &pool, outside, want, &order)?;
+        let (order, own_want) = limited.as_ref().map_or((&order, want), |(order, want)| (order, want));
         if let Some((other_items, is_wanted)) = other_items {
             let (other_items, other_obeyed) = hints::ordered(other_items, &self.orders, outside);
             let mut other_pool = self.conditions(other_pool);
             equal::classify(self.tables, &other_items, &mut other_pool)?;
             let other = self.best_order(&other_items, &other_pool, outside, want)?;
             let is_better = match other_obeyed.cmp(&obeyed) {
-                Ordering::Equal => total(&other) < total(&order),
+                Ordering::Equal => total(&other) < total(order),
                 more => more == Ordering::Greater,
             };
             if is_wanted || is_better {
@@ -195,8 +201,47 @@ impl Planner<'_, '_> {
                 return self.build(other_items, other_pool, outside, want, &other);
             }
         }
-        self.tell(&items, &pool, (outside, want), &order)?;
-        self.build(items, pool, outside, want, &order)
+        self.tell(&items, &pool, (outside, want), order)?;
+        self.build(items, pool, outside, own_want, order)
+    }
+
+    /// Where LIMIT wants a few rows of a join in the order of one of its tables: that table read in this order, as far as it has to be, and
+    /// all others looked up, if that is much cheaper than `order`. With it comes what is wanted of the first table.
+    fn limited(
+        &mut self,
+        items: &[Item],
+        pool: &[Condition],
+        outside: Set,
+        want: &Want,
+        order: &[Choice],
+    ) -> Result<Option<(Vec<Choice>, Want)>> {
+        let Some(limit) = want.limit.filter(|_| items.len() > 1 && !want.order.is_empty()) else { return Ok(None) };
+        let of_order = want.order.iter().fold(0, |set, (expr, _)| set | set_of(self.tables, expr)) & !outside;
+        let is_first = |item: &Item| {
+            item.kind == JoinKind::Inner && item.after & !outside == 0 && of_order != 0 && of_order & !item.relations == 0
+        };
+        let Some(start) = items.iter().position(is_first) else { return Ok(None) };
+        let Shape::Table(relation) = items[start].shape else { return Ok(None) };
+        let of_first =
+            |rows: u64| Want { order: want.order.clone(), grouping: want.grouping, limit: Some(rows), ..Want::default() };
+        self.pipelined = true;
+        let mut known = self.known(items, pool);
+        let found = self.greedy(items, pool, outside, &of_first(limit), start, &mut known);
+        self.pipelined = false;
+        let (_, mut choices) = found?;
+        if choices.len() < items.len() || choices.iter().any(|choice| choice.method != Method::Nested) {
+            return Ok(None);
+        }
+        let (all_first, all) = (choices[0].rows, choices.last().map_or(0.0, |last| last.rows));
+        let share = (limit as f64 / all).min(1.0);
+        let want = of_first((all_first * share).ceil().max(1.0) as u64);
+        let conditions = usable(&items[start], pool, outside | items[start].relations, self.tables);
+        let first = self.candidate(relation, &conditions, &want, false);
+        choices.iter_mut().for_each(|choice| choice.cost *= share);
+        choices[0].cost = first.cost;
+        let of_whole = total(order) + cost::sort_cost(order.last().map_or(0.0, |last| last.rows));
+        let is_better = first.ordered && total(&choices) * cost::FIRST_ROWS_DOUBT < of_whole;
+        Ok(is_better.then_some((choices, want)))
     }
 
     /// Tells of the order of the block's tables, of the best ones that begin with others, and of indexes that their conditions would use.
@@ -462,7 +507,11 @@ impl Planner<'_, '_> {
         let Facts { rows: mut inner_rows, cost: inner_cost, hash_keys, is_guess, alone: (item_rows, item_cost) } =
             self.facts(item, pool, placed, known)?;
         let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
-        let hash_join = hints::hash_join(self.tables, item.relations);
+        let hash_join = match hints::hash_join(self.tables, item.relations) {
+            HashJoin::Wanted => HashJoin::Wanted,
+            _ if self.pipelined => HashJoin::Refused,
+            hinted => hinted,
+        };
         if hash_keys == HashKeys::None && hash_join != HashJoin::Refused {
             // Its rows are read once and kept, instead of being read again for each row before it.
             let kept_cost = item_cost + item_rows * cost::HASH_BUILD + rows * item_rows * cost::HASH_PROBE;
@@ -543,7 +592,7 @@ impl Planner<'_, '_> {
                 consumed: Vec::new(),
                 ordered: false,
                 extreme: false,
-                first_of_parts: None,
+                skips: None,
             };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
@@ -772,9 +821,10 @@ impl Planner<'_, '_> {
             table: table.clone(),
             alias: rel.alias.clone(),
             path: candidate.path.clone(),
-            first_of_parts: candidate.first_of_parts,
+            skips: candidate.skips.clone(),
             columns,
             computed,
+            folds: has_steady_parts(&filter),
             filter,
             lock: rel.lock,
             key_slot: rel.key_slot,

@@ -22,7 +22,7 @@ use crate::catalog::{Catalog, TableStatistics, ValueRange};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::logical::StatementFacts;
 use crate::logical::hints::{IndexRules, Purpose};
-use crate::node::{AccessPath, Inclusive, KeyExpr, Range, entry_parts};
+use crate::node::{AccessPath, Inclusive, KeyExpr, Range, Skips, entry_parts};
 use crate::visit;
 
 /// What is added to the cost of what hints want to be the last resort.
@@ -64,25 +64,63 @@ pub struct Shares<'a> {
     /// Also ranges of the primary key and without bounds: they decide about the order of joins, not about the path of one table.
     pub joins: bool,
     pub known: RefCell<HashMap<(TableId, usize, u64), Option<f64>>>,
+    /// Values of constants that are no literals.
+    pub values: RefCell<HashMap<u64, Option<Value>>>,
 }
 
 impl Shares<'_> {
     /// The share of the index's entries that `prefix` allows, if its bounds are known.
     fn of(&self, table: &TableDef, at: usize, index: &IndexDef, prefix: &Prefix, asks: bool) -> Option<f64> {
-        let has_bounds = prefix.low.is_some() || prefix.high.is_some() || asks;
+        let has_bounds = prefix.low.is_some() || prefix.high.is_some() || prefix.not_null || asks;
         if prefix.is_empty() || !self.joins && (at == 0 || !has_bounds) || index.is_spatial() || index.multi_valued {
             return None;
         }
-        let mut values = Vec::with_capacity(prefix.equal.len());
-        let parts = entry_parts(table, at);
-        for (alternatives, part) in prefix.equal.iter().zip(&parts) {
-            let [key] = alternatives.as_slice() else { return None };
-            values.push(match &key.expr.kind {
-                ExprKind::Literal(Value::Null) if key.null_safe && part.prefix.is_none() => Value::Null,
-                _ => self.value(table, part, &key.expr)?,
-            });
+        let mut hasher = DefaultHasher::new();
+        for alternatives in &prefix.equal {
+            alternatives.len().hash(&mut hasher);
+            alternatives.iter().for_each(|key| visit::hash(&key.expr).hash(&mut hasher));
         }
-        self.asked(table, at, parts.get(values.len()).copied(), prefix, &values)
+        for given in [&prefix.low, &prefix.high] {
+            given.as_ref().map(|(expr, inclusive)| (visit::hash(expr), *inclusive)).hash(&mut hasher);
+        }
+        prefix.not_null.hash(&mut hasher);
+        let key = (table.id, at, hasher.finish());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let share = self.ask(table, at, prefix);
+        self.known.borrow_mut().insert(key, share);
+        share
+    }
+
+    /// Each combination of alternatives is a range.
+    fn ask(&self, table: &TableDef, at: usize, prefix: &Prefix) -> Option<f64> {
+        let parts = entry_parts(table, at);
+        let mut ranges: Vec<Vec<Value>> = vec![Vec::with_capacity(prefix.equal.len())];
+        for (alternatives, part) in prefix.equal.iter().zip(&parts) {
+            if ranges.len() * alternatives.len() > RANGES_ASKED_MAX {
+                return None;
+            }
+            let value = |key: &KeyExpr| match &key.expr.kind {
+                ExprKind::Literal(Value::Null) if key.null_safe && part.prefix.is_none() => Some(Value::Null),
+                _ => self.value(table, part, &key.expr),
+            };
+            let values = alternatives.iter().map(value).collect::<Option<Vec<_>>>()?;
+            let with = |equal: &Vec<Value>, value: &Value| equal.iter().chain([value]).cloned().collect();
+            ranges = ranges.iter().flat_map(|equal| values.iter().map(|value| with(equal, value)).collect::<Vec<_>>()).collect();
+        }
+        let bounded = parts.get(prefix.equal.len());
+        let bound = |given: &Option<(Expr, Inclusive)>| match given {
+            None => Some(None),
+            Some((expr, inclusive)) => self.value(table, bounded?, expr).map(|value| Some((value, *inclusive))),
+        };
+        let (low, high) = (bound(&prefix.low)?, bound(&prefix.high)?);
+        // NULL comes before all values.
+        let low = low.or_else(|| prefix.not_null.then_some((Value::Null, false)));
+        let low = low.as_ref().map(|(value, inclusive)| (value, *inclusive));
+        let high = high.as_ref().map(|(value, inclusive)| (value, *inclusive));
+        let share = |equal: &Vec<Value>| self.catalog.share_of_range(table, at, &ValueRange { equal, low, high });
+        ranges.iter().map(share).sum()
     }
 
     /// A constant as the key of an index part has it.
@@ -93,30 +131,15 @@ impl Shares<'_> {
         }
         let value = match &constant.kind {
             ExprKind::Literal(value) => Cow::Borrowed(value),
-            _ => Cow::Owned(self.catalog.known_value(constant)?),
+            _ => {
+                let mut values = self.values.borrow_mut();
+                Cow::Owned(values.entry(visit::hash(constant)).or_insert_with(|| self.catalog.known_value(constant)).clone()?)
+            }
         };
         match to_key_value(&value, ty) {
             KeyValue::Exact(value) => Some(value),
             _ => None,
         }
-    }
-
-    fn asked(&self, table: &TableDef, at: usize, bounded: Option<&IndexPart>, prefix: &Prefix, equal: &[Value]) -> Option<f64> {
-        let bound = |given: &Option<(Expr, Inclusive)>| match given {
-            None => Some(None),
-            Some((expr, inclusive)) => self.value(table, bounded?, expr).map(|value| Some((value, *inclusive))),
-        };
-        let (low, high) = (bound(&prefix.low)?, bound(&prefix.high)?);
-        let mut hasher = DefaultHasher::new();
-        prefix.equal.iter().flatten().for_each(|key| visit::hash(&key.expr).hash(&mut hasher));
-        for given in [&prefix.low, &prefix.high] {
-            given.as_ref().map(|(expr, inclusive)| (visit::hash(expr), *inclusive)).hash(&mut hasher);
-        }
-        *self.known.borrow_mut().entry((table.id, at, hasher.finish())).or_insert_with(|| {
-            let low = low.as_ref().map(|(value, inclusive)| (value, *inclusive));
-            let high = high.as_ref().map(|(value, inclusive)| (value, *inclusive));
-            self.catalog.share_of_range(table, at, &ValueRange { equal, low, high })
-        })
     }
 }
 
@@ -165,8 +188,8 @@ pub struct Candidate {
     pub consumed: Vec<usize>,
     pub ordered: bool,
     pub extreme: bool,
-    /// As `Scan::first_of_parts`.
-    pub first_of_parts: Option<usize>,
+    /// As `Scan::skips`.
+    pub skips: Option<Box<Skips>>,
 }
 
 /// The cheapest way.
@@ -204,6 +227,7 @@ pub fn each(input: &TableInput<'_>, give: &mut dyn FnMut(Candidate)) {
         }
         index_candidates(input, at, index, &terms, &columns, several).into_iter().for_each(&mut *give);
         first_of_groups(input, at, index, &terms).into_iter().for_each(&mut *give);
+        skip_scan(input, at, index, &terms).into_iter().for_each(&mut *give);
     }
     union(input, &columns).into_iter().for_each(&mut *give);
     for condition in input.conditions {
@@ -315,8 +339,21 @@ fn finish(
     consumed: Vec<usize>,
     ordered: bool,
 ) -> Candidate {
+    finish_bounded(input, path, rows_read, read_cost, (consumed, &[]), ordered)
+}
+
+/// The same; `bounding` conditions are still to be checked, but leave out no rows of which the path's range does not say it.
+fn finish_bounded(
+    input: &TableInput<'_>,
+    path: AccessPath,
+    rows_read: f64,
+    read_cost: f64,
+    (consumed, bounding): (Vec<usize>, &[usize]),
+    ordered: bool,
+) -> Candidate {
+    let is_said = |n: usize| consumed.contains(&n) || bounding.contains(&n);
     let rest: f64 =
-        input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| input.selectivity(c)).product();
+        input.conditions.iter().enumerate().filter(|(n, _)| !is_said(*n)).map(|(_, c)| input.selectivity(c)).product();
     // Of conditions that hang together, as long as no index has taken one.
     let together = input.measured.filter(|_| consumed.is_empty()).map_or(1.0, |measured| measured.together);
     let rows_out = (rows_read * rest * together).max(0.001);
@@ -334,7 +371,7 @@ fn finish(
         }
     }
     let ordered = ordered && !input.want.order.is_empty();
-    Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false, first_of_parts: None }
+    Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false, skips: None }
 }
 
 /// It runs a subquery for each row.
@@ -353,6 +390,8 @@ struct Prefix {
     high: Option<(Expr, Inclusive)>,
     not_null: bool,
     consumed: Vec<usize>,
+    /// Comparisons of which the range says about the same, where converting a value may change a bound.
+    bounding: Vec<usize>,
     /// Other indexes are bounded, too: which is the best depends on the values.
     is_one_of_several: bool,
 }
@@ -368,9 +407,14 @@ impl Prefix {
 }
 
 fn prefix_of(table: &TableDef, at: usize, terms: &[Vec<Term>]) -> Prefix {
+    prefix_behind(table, at, 0, terms)
+}
+
+/// The same of the parts behind the first `parts`.
+fn prefix_behind(table: &TableDef, at: usize, parts: usize, terms: &[Vec<Term>]) -> Prefix {
     let mut prefix = Prefix::default();
     let mut alternatives = 1usize;
-    for part in entry_parts(table, at) {
+    for part in entry_parts(table, at).into_iter().skip(parts) {
         let Some(column) = table.position_of(part.column) else { break };
         let on_column = |t: &&Term| t.column == column;
         let equal =
@@ -389,6 +433,8 @@ fn prefix_of(table: &TableDef, at: usize, terms: &[Vec<Term>]) -> Prefix {
             prefix.equal.push(keys.clone());
             if term.exact && part.prefix.is_none() {
                 prefix.consumed.push(n);
+            } else if part.prefix.is_none() {
+                prefix.bounding.push(n);
             }
             continue;
         }
@@ -412,8 +458,12 @@ fn range_of(prefix: &mut Prefix, column: usize, cut: bool, terms: &[Vec<Term>]) 
             }
             taken += 1;
         }
-        if taken > 0 && taken == list.len() && !cut && list.iter().all(|t| t.exact) {
-            prefix.consumed.push(n);
+        if taken == 0 || taken < list.len() || cut {
+            continue;
+        }
+        match list.iter().all(|t| t.exact) {
+            true => prefix.consumed.push(n),
+            false => prefix.bounding.push(n),
         }
     }
 }
@@ -498,7 +548,8 @@ fn point(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -
     }
     let key = prefix.equal.iter().filter_map(|e| e.first().map(|k| k.expr.clone())).collect();
     let price = if at == 0 { cost::SEEK } else { cost::SEEK + cost::FETCH };
-    let mut candidate = finish(input, AccessPath::Point { index: at, key }, 1.0, price, prefix.consumed.clone(), true);
+    let taken = (prefix.consumed.clone(), prefix.bounding.as_slice());
+    let mut candidate = finish_bounded(input, AccessPath::Point { index: at, key }, 1.0, price, taken, true);
     candidate.extreme = input.want.extreme.is_some();
     Some(candidate)
 }
@@ -528,8 +579,11 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
     let per_row = if covering { cost::NEXT * if at == 0 { 1.0 } else { 0.7 } } else { cost::NEXT + cost::FETCH };
     let price = cost::SEEK * ranges.len() as f64 + rows * per_row;
     let path = AccessPath::Range { index: at, ranges, reverse, covering: covering && at != 0 };
-    let mut candidate = finish(input, path, rows, price, prefix.consumed.clone(), order.is_some());
-    if extreme.is_some() && candidate.consumed.len() == input.conditions.len() {
+    // Of texts that are like a pattern the range is only the beginning.
+    let compares = |n: &usize| matches!(input.conditions[*n].kind, ExprKind::Compare(..) | ExprKind::InList(..));
+    let bounding: Vec<usize> = prefix.bounding.iter().copied().filter(compares).collect();
+    let mut candidate = finish_bounded(input, path, rows, price, (prefix.consumed.clone(), &bounding), order.is_some());
+    if extreme.is_some() && candidate.consumed.len() + bounding.len() == input.conditions.len() {
         candidate.extreme = true;
         candidate.cost = (cost::SEEK + cost::FETCH) * input.partitions as f64;
     }
@@ -583,6 +637,12 @@ fn disjunction(
     best
 }
 
+/// Ranges of one index that storage is asked about.
+const RANGES_ASKED_MAX: usize = 16;
+
+/// Branches of an OR that storage is asked about.
+const BRANCHES_ASKED_MAX: usize = 64;
+
 /// The first entry of each group of rows, by an index that has the groups' columns behind those that conditions fix; loose index scan in MySQL.
 fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>]) -> Option<Candidate> {
     let groups = input.want.groups.as_ref()?;
@@ -591,8 +651,7 @@ fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &
         return None;
     }
     let prefix = prefix_of(input.table, at, terms);
-    // A row that a condition may refuse does not stand for its group.
-    if prefix.consumed.len() < input.conditions.len() || prefix.equal.iter().any(|values| values.len() > 1) {
+    if prefix.equal.iter().any(|values| values.len() > 1) {
         return None;
     }
     let fixed = prefix.equal.len();
@@ -621,16 +680,83 @@ fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &
             *max
         }
     };
-    let (_, distinct) = input.statistics.distinct.iter().find(|(id, _)| *id == index.id)?;
-    let values =
-        |parts: usize| parts.checked_sub(1).map_or(Some(1.0), |at| distinct.get(at).map(|values| (*values as f64).max(1.0)));
-    let found = (values(end)? / values(fixed)?).max(1.0);
+    let within = if end > fixed { prefix_behind(input.table, at, end, terms) } else { Prefix::default() };
+    // A row that a condition may refuse does not stand for its group.
+    if prefix.consumed.len() + within.consumed.len() < input.conditions.len()
+        || within.equal.iter().any(|values| values.len() > 1)
+    {
+        return None;
+    }
+    let consumed: Vec<usize> = prefix.consumed.iter().chain(&within.consumed).copied().collect();
+    let found = groups_of(input, index, fixed, end)?;
     let covering = at == 0 || is_covering(input, index);
     let price = found * (cost::SEEK + cost::NEXT + if covering { 0.0 } else { cost::FETCH });
     let ordered = !reverse && order_of(input, index, &prefix.equal, false) == Some(false);
     let path = AccessPath::Range { index: at, ranges: ranges_of(&prefix), reverse, covering: covering && at != 0 };
-    let candidate = finish(input, path, found, price, prefix.consumed.clone(), ordered);
-    Some(Candidate { first_of_parts: Some(end), ..candidate })
+    let candidate = finish(input, path, found, price, consumed, ordered);
+    let within = ranges_of(&within).pop().filter(|_| !within.is_empty());
+    Some(Candidate { skips: Some(Box::new(Skips { parts: end, within, first: true })), ..candidate })
+}
+
+/// How many different values the parts of an index have from `fixed` to `end` for one value of those before, if that is known.
+fn groups_of(input: &TableInput<'_>, index: &IndexDef, fixed: usize, end: usize) -> Option<f64> {
+    let (_, distinct) = input.statistics.distinct.iter().find(|(id, _)| *id == index.id)?;
+    let values =
+        |parts: usize| parts.checked_sub(1).map_or(Some(1.0), |at| distinct.get(at).map(|values| (*values as f64).max(1.0)));
+    Some((values(end)? / values(fixed)?).max(1.0))
+}
+
+/// By conditions on parts of an index behind one of which nothing is known, but that it has few values: for each of them a range.
+fn skip_scan(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>]) -> Option<Candidate> {
+    let is_plain = !index.is_spatial() && !index.multi_valued;
+    if !is_plain || input.locks || input.partitions > 1 || !input.rules.allows_skips(index) {
+        return None;
+    }
+    let prefix = prefix_of(input.table, at, terms);
+    let (fixed, end) = (prefix.equal.len(), prefix.equal.len() + 1);
+    let has_bound = prefix.low.is_some() || prefix.high.is_some() || prefix.not_null;
+    if has_bound || prefix.equal.iter().any(|values| values.len() > 1) || end >= index.parts.len() + usize::from(at > 0) {
+        return None;
+    }
+    if index.parts.get(fixed)?.prefix.is_some() {
+        return None;
+    }
+    let within = prefix_behind(input.table, at, end, terms);
+    if within.is_empty() || within.equal.iter().any(|values| values.len() > 1) {
+        return None;
+    }
+    let groups = groups_of(input, index, fixed, end)?;
+    let rows = (estimate(input, at, index, &prefix) * share_behind(input, at, end, &within)).max(1.0);
+    let covering = at == 0 || is_covering(input, index);
+    // A group is found, and then its range.
+    let price = groups * (2.0 * cost::SEEK + cost::NEXT) + rows * (cost::NEXT + if covering { 0.0 } else { cost::FETCH });
+    let order = order_of(input, index, &prefix.equal, false);
+    let consumed: Vec<usize> = prefix.consumed.iter().chain(&within.consumed).copied().collect();
+    let bounding: Vec<usize> = prefix.bounding.iter().chain(&within.bounding).copied().collect();
+    let reverse = order.unwrap_or(false);
+    let path = AccessPath::Range { index: at, ranges: ranges_of(&prefix), reverse, covering: covering && at != 0 };
+    let candidate = finish_bounded(input, path, rows, price, (consumed, &bounding), order.is_some());
+    let within = ranges_of(&within).pop();
+    Some(Candidate { skips: Some(Box::new(Skips { parts: end, within, first: false })), ..candidate })
+}
+
+/// The share of a group's entries that conditions on the parts behind leave.
+fn share_behind(input: &TableInput<'_>, at: usize, end: usize, within: &Prefix) -> f64 {
+    let parts = entry_parts(input.table, at);
+    let column = |n: usize| parts.get(end + n).and_then(|part| input.table.position_of(part.column));
+    let of_value = |column: usize| {
+        let id = input.table.columns[column].id;
+        let begins = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == id);
+        input.table.indexes.iter().filter(begins).find_map(|index| cost::known_share(input.statistics, index)).unwrap_or(0.1)
+    };
+    let equal: f64 = (0..within.equal.len()).filter_map(column).map(of_value).product();
+    let bounded = parts.get(end + within.equal.len()).and_then(|part| share_of_bounds(input, part, within));
+    let guess = match (&within.low, &within.high) {
+        (Some(_), Some(_)) => 0.1,
+        (Some(_), None) | (None, Some(_)) => 0.33,
+        (None, None) => 1.0,
+    };
+    equal * bounded.unwrap_or(guess)
 }
 
 /// A disjunction whose branches bound different indexes: the rows that each leads to.
@@ -643,11 +769,13 @@ fn union(input: &TableInput<'_>, columns: &Columns<'_>) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for (n, condition) in input.conditions.iter().enumerate() {
         let ExprKind::Or(branches) = &condition.kind else { continue };
+        // Each branch and index is a question to storage.
+        let asks = branches.len() <= BRANCHES_ASKED_MAX;
         let best_of = |branch: &Expr| {
             let terms: Vec<Vec<Term>> = visit::conjuncts(branch.clone()).iter().map(|c| columns.terms(c)).collect();
             let indexes = input.table.indexes.iter().enumerate().filter(|(_, index)| usable(index));
             let ways = indexes.filter_map(|(at, index)| {
-                let prefix = Prefix { is_one_of_several: true, ..prefix_of(input.table, at, &terms) };
+                let prefix = Prefix { is_one_of_several: asks, ..prefix_of(input.table, at, &terms) };
                 (!prefix.is_empty()).then(|| (at, estimate(input, at, index, &prefix), ranges_of(&prefix)))
             });
             ways.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -685,15 +813,29 @@ fn estimate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix
     if let Some(share) = input.shares.and_then(|shares| shares.of(input.table, at, index, prefix, asks)) {
         return (share * cost::table_rows(input.statistics)).max(1.0);
     }
-    let share = match (&prefix.low, &prefix.high) {
+    let bounded = entry_parts(input.table, at).get(prefix.equal.len()).copied();
+    let by_itself = bounded.filter(|_| !prefix.equal.is_empty()).and_then(|part| share_of_bounds(input, part, prefix));
+    let guess = match (&prefix.low, &prefix.high) {
         (Some(_), Some(_)) => 0.005,
         (Some(_), None) | (None, Some(_)) => 0.3,
         (None, None) if prefix.not_null => 0.9,
         (None, None) => 1.0,
     };
-    (average * share).clamp(1.0, cost::table_rows(input.statistics))
+    (average * by_itself.unwrap_or(guess)).clamp(1.0, cost::table_rows(input.statistics))
 }
 
+/// The share of all rows between the bounds of a prefix, of which an index tells that begins with the column they are of.
+fn share_of_bounds(input: &TableInput<'_>, part: &IndexPart, prefix: &Prefix) -> Option<f64> {
+    let begins = |index: &IndexDef| {
+        let first = index.parts.first();
+        first.is_some_and(|first| first.column == part.column && first.prefix.is_none()) && !index.is_full_text()
+    };
+    let (at, index) = input.table.indexes.iter().enumerate().find(|(_, index)| begins(index))?;
+    let (low, high, not_null) = (prefix.low.clone(), prefix.high.clone(), prefix.not_null);
+    input.shares?.of(input.table, at, index, &Prefix { low, high, not_null, ..Prefix::default() }, true)
+}
+
+/// Reading so many rows takes much longer than storage takes to say how many there are.
 const ROWS_ASKED_MIN: f64 = 500.0;
 
 /// Every column that anything reads can be had from the index entry.

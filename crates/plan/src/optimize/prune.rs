@@ -53,6 +53,7 @@ fn each_scan(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
             each_scan(probe, f);
             each_scan(build, f);
         }
+        Node::Append { inputs } => inputs.iter_mut().for_each(|input| each_scan(input, f)),
         _ => {}
     }
 }

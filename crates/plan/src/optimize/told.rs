@@ -43,18 +43,19 @@ pub fn table(alias: &str, input: &TableInput<'_>, taken: &Candidate, all: Vec<Ca
 }
 
 fn name(input: &TableInput<'_>, candidate: &Candidate) -> String {
-    let (index, reverse) = match &candidate.path {
-        AccessPath::Full { reverse } => (None, *reverse),
-        AccessPath::Point { index, .. } => (Some(*index), false),
-        AccessPath::Range { index, reverse, .. } => (Some(*index), *reverse),
-        AccessPath::FullText { .. } | AccessPath::System | AccessPath::Union { .. } => (None, false),
+    let (indexes, reverse) = match &candidate.path {
+        AccessPath::Full { reverse } => (Vec::new(), *reverse),
+        AccessPath::Point { index, .. } => (vec![*index], false),
+        AccessPath::Range { index, reverse, .. } => (vec![*index], *reverse),
+        AccessPath::Union { parts } => (parts.iter().map(|(index, _)| *index).collect(), false),
+        AccessPath::FullText { .. } | AccessPath::System => (Vec::new(), false),
     };
-    let index =
-        index.and_then(|index| input.table.indexes.get(index)).map_or_else(String::new, |index| format!(" using {}", index.name));
+    let names: Vec<&str> =
+        indexes.iter().filter_map(|at| input.table.indexes.get(*at)).map(|index| index.name.as_str()).collect();
+    let using = if names.is_empty() { String::new() } else { format!(" using {}", names.join(", ")) };
     let reverse = if reverse { " (reverse)" } else { "" };
     let order = if candidate.ordered { ", in order" } else { "" };
-    let kind = if candidate.first_of_parts.is_some() { "Index skip scan for grouping" } else { access_kind(&candidate.path) };
-    format!("{kind}{index}{reverse}{order}")
+    format!("{}{using}{reverse}{order}", access_kind(&candidate.path, candidate.skips.as_deref()))
 }
 
 /// The indexes that the conditions on a table would use: values that are known first, then those of other tables, then a range or the order.

@@ -5,6 +5,7 @@ use vaquita_types::{Result, Value};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::logical::{Logical, LogicalBlock, Source, Tables};
 use crate::node::JoinKind;
+use crate::parallel::is_pure;
 use crate::{typing, visit};
 
 /// Conditions of inner joins and of merged derived tables go to WHERE, or to the ON of the outer join or semijoin on whose right side they
@@ -96,6 +97,38 @@ fn is_null_of_not_null(condition: &Expr, tables: &Tables<'_>) -> bool {
     relation.is_some_and(|relation| !relation.optional && matches!(relation.source, Source::Base(_)))
 }
 
+/// `(? IS NULL OR name = ?) AND …`, as forms make it that may be left empty: where a value was given, what is left of the OR is a condition
+/// of its own, by which an index can find rows. The OR stays, and with it everything that says what its parameters are.
+pub fn given_branches(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
+    let Logical::Filter { input, predicate } = block.root.rows_mut() else { return Ok(()) };
+    if matches!(**input, Logical::One) || !predicate.iter().any(|condition| matches!(condition.kind, ExprKind::Or(_))) {
+        return Ok(());
+    }
+    let mut found = Vec::new();
+    for condition in predicate.iter() {
+        let ExprKind::Or(branches) = &condition.kind else { continue };
+        let is_out = |branch: &&Expr| {
+            let mut asked = visit::conjuncts((*branch).clone()).into_iter().filter(is_of_parameters);
+            asked.any(|part| tables.catalog.assumes_untrue(&part))
+        };
+        let mut left: Vec<Expr> = branches.iter().filter(|branch| !is_out(branch)).cloned().collect();
+        match left.len() {
+            all if all == branches.len() => {}
+            0 => found.push(Expr { ty: condition.ty.clone(), ..Expr::int(0) }),
+            1 => found.extend(left.pop().into_iter().flat_map(visit::conjuncts)),
+            _ => found.push(Expr { kind: ExprKind::Or(left), ..condition.clone() }),
+        }
+    }
+    predicate.append(&mut found);
+    Ok(())
+}
+
+fn is_of_parameters(expr: &Expr) -> bool {
+    let is_parameter = |part: &Expr| matches!(part.kind, ExprKind::Param(_));
+    let is_of_row = |part: &Expr| matches!(part.kind, ExprKind::Slot(_) | ExprKind::Subquery(_));
+    visit::any(expr, &is_parameter) && !visit::any(expr, &is_of_row) && is_pure(expr)
+}
+
 /// A condition that is never true leaves no row. Without FROM it stays: one row under a condition.
 pub fn impossible(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
     let rows = block.root.rows_mut();
@@ -167,6 +200,7 @@ fn is_never(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Literal(Value::Null) => true,
         ExprKind::Literal(Value::Int(n)) => *n == 0,
+        ExprKind::And(parts) => parts.iter().any(is_never),
         _ => false,
     }
 }

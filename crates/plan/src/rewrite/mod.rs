@@ -18,6 +18,7 @@
 //! | `gather_conditions` | `a JOIN b ON c` is `a` and `b` with the condition `c` in WHERE |
 //! | `factor_disjunctions` | `(a AND b) OR (a AND c)` is `a AND (b OR c)`; what each branch says of one table is known of it |
 //! | `known_values` | `a.id = b.id AND b.id = 5` makes `a.id = 5` |
+//! | `given_branches` | `? IS NULL OR a = ?` also says `a = ?` where a value is given: the plan is for values of which that is true |
 //! | `impossible_conditions` | `WHERE 1 = 0` has no row |
 //! | `derived_condition_pushdown` | `(SELECT a, COUNT(*) FROM t GROUP BY a) AS d` under `d.a = 5` counts the rows with `a = 5` |
 
@@ -41,7 +42,7 @@ use crate::switches::Switches;
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
-const REWRITES: [(&str, Rewrite); 9] = [
+const REWRITES: [(&str, Rewrite); 10] = [
     ("row_count", rows::row_count),
     ("order_of_one_row", rows::order_of_one_row),
     ("extremes_by_member", rows::extremes_by_member),
@@ -50,6 +51,7 @@ const REWRITES: [(&str, Rewrite); 9] = [
     ("factor_disjunctions", disjunctions::factor),
     ("known_values", conditions::known_values),
     ("simplified_conditions", conditions::simplify),
+    ("given_branches", conditions::given_branches),
     ("impossible_conditions", conditions::impossible),
 ];
 

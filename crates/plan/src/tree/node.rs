@@ -183,6 +183,10 @@ pub enum Node {
         input: Box<Node>,
         limit: Limit,
     },
+    /// The rows of each input in turn, which all fill the same slots.
+    Append {
+        inputs: Vec<Node>,
+    },
     /// Groups by the keys; results go to slots. `sorted_input` streams without a hash table.
     Aggregate {
         input: Box<Node>,
@@ -277,14 +281,16 @@ pub struct Scan {
     /// The name in the query, for EXPLAIN and messages.
     pub alias: String,
     pub path: AccessPath,
-    /// Of the entries that are equal in so many leading parts of the index, only the first one is read.
-    pub first_of_parts: Option<usize>,
+    /// Not all entries of the path are read.
+    pub skips: Option<Box<Skips>>,
     /// Column positions (in `table.columns`) to decode, and the slots they go to.
     pub columns: Vec<(usize, Slot)>,
     /// Generated columns that are computed of these, in their order.
     pub computed: Vec<Computed>,
     /// Conjuncts over slots known here.
     pub filter: Vec<Expr>,
+    /// Parts of the filter are the same for all rows of a statement.
+    pub folds: bool,
     pub lock: Option<RowLock>,
     /// For UPDATE, DELETE and MATCH: where the executor keeps this row's clustered key.
     pub key_slot: Option<Slot>,
@@ -292,6 +298,16 @@ pub struct Scan {
     pub rows_estimate: u64,
     /// Of a partitioned table: what is read of it.
     pub partitions: Option<Arc<ScanPartitions>>,
+}
+
+/// Of the entries of an index that are equal in its first `parts` parts, a group, only some are read.
+#[derive(Clone, Debug)]
+pub struct Skips {
+    pub parts: usize,
+    /// Those that are in this range of the parts behind.
+    pub within: Option<Range>,
+    /// Of those, the first one.
+    pub first: bool,
 }
 
 /// A generated column that rows do not hold.
@@ -302,6 +318,16 @@ pub struct Computed {
     pub slot: Slot,
     /// Over the slots of the scan; its value is still to be converted to the column's type.
     pub expr: Expr,
+}
+
+impl AccessPath {
+    /// The index whose entries are read; the clustered one if the path has none of its own.
+    pub fn index(&self) -> usize {
+        match self {
+            AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => *index,
+            AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System | AccessPath::Union { .. } => 0,
+        }
+    }
 }
 
 impl Node {

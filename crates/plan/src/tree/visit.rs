@@ -215,6 +215,7 @@ pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
             f(probe);
             f(build);
         }
+        Node::Append { inputs } => inputs.iter().for_each(f),
         _ => {}
     });
 }
@@ -222,7 +223,7 @@ pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
 /// The expressions of the node itself, but for those of generated columns, which read slots of their own scan alone.
 pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
     match node {
-        Node::One | Node::Empty | Node::RowCount { .. } | Node::SetOp { .. } => {}
+        Node::One | Node::Empty | Node::RowCount { .. } | Node::SetOp { .. } | Node::Append { .. } => {}
         Node::Scan(scan) => {
             match &scan.path {
                 AccessPath::Full { .. } | AccessPath::System => {}
@@ -230,6 +231,9 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
                 AccessPath::Point { key, .. } => key.iter().for_each(&mut *f),
                 AccessPath::Range { ranges, .. } => ranges.iter().for_each(|r| range_exprs(r, f)),
                 AccessPath::Union { parts } => parts.iter().flat_map(|(_, ranges)| ranges).for_each(|r| range_exprs(r, f)),
+            }
+            if let Some(within) = scan.skips.as_ref().and_then(|skips| skips.within.as_ref()) {
+                range_exprs(within, f);
             }
             if let Some(partitions) = &scan.partitions {
                 key_exprs(&partitions.merged_by, f);

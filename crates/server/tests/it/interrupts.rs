@@ -38,7 +38,7 @@ const QUERIES: [(&str, u64); 34] = [
     ("SELECT COUNT(*) FROM (SELECT x.n, y.n m FROM r x, r y WHERE x.n <= 200 INTERSECT SELECT n, n FROM r) d", 200_000),
     ("SELECT COUNT(*) FROM (SELECT x.n FROM r x, r y UNION ALL SELECT 1) d", 1_000_000),
     ("SELECT x.n FROM r x, r y LIMIT 900000, 1", 900_000),
-    ("SELECT x.n FROM r x, r y WHERE x.n <= 200 ORDER BY y.n DESC LIMIT 5", 200_000),
+    ("SELECT x.n FROM r x, r y WHERE x.n <= 200 ORDER BY y.n + 1 DESC LIMIT 5", 200_000),
     ("SELECT x.n FROM r x, r y WHERE x.n <= 200 ORDER BY y.n DESC, x.n LIMIT 199000, 1", 200_000),
     (
         "SELECT MAX(n) FROM (WITH RECURSIVE c AS (SELECT 1 n UNION ALL SELECT n + 1 FROM c WHERE n < 100000) SELECT n FROM c) d",

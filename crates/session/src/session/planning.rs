@@ -32,7 +32,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 use super::{Session, hinted};
 use crate::accounts::binds;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, Guessed, PlanNotes, Planner, Prepared, Variable};
+use crate::state::prepared::{CachedPlan, PlanNotes, Planner, Prepared, Variable};
 use crate::variables::settings::word;
 use crate::variables::{Def, Var, registry};
 
@@ -154,7 +154,7 @@ impl Session {
         bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
     ) -> (Result<R>, UseList) {
         let catalog = PlanCatalog::within(&self.catalog, self.transaction.shared());
-        let catalog = catalog.for_run(&self.env, values, &notes.guesses);
+        let catalog = catalog.for_run(&self.env, values, &notes.run);
         let settings = (&*self.env.settings.plan, self.programs.variables);
         bind_in(&catalog, settings, &self.env, &self.client.interrupt, notes, bind)
     }
@@ -175,8 +175,7 @@ impl Session {
             }
         };
         let (plan, uses) = self.plan_noting(ast, given, &notes, &tell)?;
-        let guessed = Guessed::new(notes.guesses.get());
-        let variables = notes.into_variables();
+        let (guessed, untrue, variables) = notes.into_parts();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
         let has_definers = uses.has_definers();
         Ok(CachedPlan {
@@ -190,6 +189,7 @@ impl Session {
             patterns: given.patterns.into(),
             of_its_values: false,
             guessed,
+            untrue,
             catalog_version,
             settings,
             variables,
@@ -249,7 +249,7 @@ impl Session {
             wants_text && self.prepared.binaries().get(n) == Some(&true)
         };
         let is_typed = (0..parameters).all(|n| !free[n] && !is_binary(n) && beside_text(n).is_none()) && kept_texts.is_empty();
-        if is_typed && patterns.is_empty() {
+        if is_typed && patterns.is_empty() && plan.is_for(values, &self.env) {
             return Ok(plan);
         }
         let type_of = |n: usize| {
@@ -364,7 +364,7 @@ impl Session {
             if fits && !kept.of_its_values && self.is_typed_for(kept, &read) {
                 self.warn_of_parameters(kept, complaints)?;
                 let patterns = kept.patterns_of(&read, self.prepared.binaries());
-                if patterns != kept.patterns || kept.guessed.is_outgrown() {
+                if patterns != kept.patterns || kept.guessed.is_outgrown() || !kept.is_for(&read, &self.env) {
                     self.authorize(&prepared.ast)?;
                     let given = Given { types: &kept.types, patterns: &patterns, values: &read };
                     let plan = self.plan_again(&prepared.ast, given, kept)?;
@@ -478,5 +478,10 @@ impl Planner for Session {
     #[inline]
     fn is_current(&self, plan: &CachedPlan) -> bool {
         plan.is_current(self.catalog.version(), &self.env)
+    }
+
+    #[inline]
+    fn is_for(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+        plan.is_for(values, &self.env)
     }
 }

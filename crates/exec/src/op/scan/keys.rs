@@ -77,10 +77,29 @@ fn window_ranges(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame
     Ok(())
 }
 
+/// A plan's range as values: what its first parts are, and the bounds of the next one.
+pub struct Within {
+    pub equal: Vec<Value>,
+    pub low: Bound<Value>,
+    pub high: Bound<Value>,
+}
+
 /// The key bytes of a plan's range; `None` if nothing can be in it.
 fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
+    let Some(Within { equal, low, high }) = within_groups(codec, table, (0, range), frame)? else { return Ok(None) };
+    codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
+}
+
+/// A range of the parts behind the first `parts`; `None` if nothing can be in it.
+pub fn within_groups(
+    codec: &IndexCodec,
+    table: &Table,
+    (parts, range): (usize, &Range),
+    frame: &Frame<'_>,
+) -> Result<Option<Within>> {
+    let parts = codec.entry_parts().get(parts..).unwrap_or_default();
     let mut equal = Vec::with_capacity(range.equal.len());
-    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.entry_parts()) {
+    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(parts) {
         let column = &table.def.columns[part.position];
         let value = expr.eval(&frame.cx())?;
         // A column that is NOT NULL has no key for NULL: then nothing is found, as with `=`.
@@ -93,7 +112,7 @@ fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>
             _ => return Ok(None),
         }
     }
-    let bounded = codec.entry_parts().get(range.equal.len());
+    let bounded = parts.get(range.equal.len());
     let ty = bounded.map(|part| table.def.columns[part.position].key_type());
     let low = bound(&range.low, ty, true, frame)?;
     let high = bound(&range.high, ty, false, frame)?;
@@ -102,7 +121,7 @@ fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>
     let nullable = bounded.is_some_and(|part| table.def.columns[part.position].nullable);
     let skips_null = nullable && (range.not_null || !matches!(high, Bound::Unbounded));
     let low = if skips_null && matches!(low, Bound::Unbounded) { Bound::Excluded(Value::Null) } else { low };
-    codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
+    Ok(Some(Within { equal, low, high }))
 }
 
 /// A bound in the column's own type; `None` if nothing can be beyond it.

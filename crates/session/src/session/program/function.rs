@@ -49,7 +49,7 @@ use super::reached_tables;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, Guessed, PlanNotes};
+use crate::state::prepared::{CachedPlan, PlanNotes};
 use crate::variables::Var;
 
 /// DDL statements that may come between the planning of a query and its start before it fails.
@@ -486,7 +486,7 @@ impl Host for FunctionHost<'_> {
         bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
     ) -> (Result<R>, UseList) {
         let catalog = PlanCatalog::within(self.statement.catalog, self.statement.txn);
-        let catalog = catalog.for_run(&self.outside, values, &notes.guesses);
+        let catalog = catalog.for_run(&self.outside, values, &notes.run);
         bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, notes, bind)
     }
 
@@ -503,6 +503,7 @@ impl Host for FunctionHost<'_> {
         if self.outside.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
+        let (guessed, untrue, variables) = notes.into_parts();
         Ok(CachedPlan {
             plan,
             // It is part of the statement that called.
@@ -514,10 +515,11 @@ impl Host for FunctionHost<'_> {
             beside_texts: Box::default(),
             in_patterns: Box::default(),
             patterns: given.patterns.into(),
-            guessed: Guessed::new(notes.guesses.get()),
+            guessed,
+            untrue,
             catalog_version,
             settings: self.outside.settings.plan.clone(),
-            variables: notes.into_variables(),
+            variables,
             has_definers: uses.has_definers(),
             uses,
             allowed_under: AtomicU64::new(self.access().rights().serial),

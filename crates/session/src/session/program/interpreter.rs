@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use vaquita_exec::catalog::are_untrue;
 use vaquita_exec::context::{Assignment, SessionEnv};
 use vaquita_exec::store_in_variable;
 use vaquita_parser::Statement as Ast;
@@ -28,7 +29,7 @@ use super::frame::{ActiveHandler, Frame};
 use crate::programs::BoundExpr;
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
-use crate::state::prepared::{CachedPlan, Guessed, PlanNotes};
+use crate::state::prepared::{CachedPlan, PlanNotes};
 use crate::state::user_variables::type_of_value;
 
 /// What the steps of a program need of the world.
@@ -240,7 +241,7 @@ pub trait Interpreter: Host {
         if let Some(plan) = &frame.plans[id]
             && (plan.variables.is_empty() || plan.is_current_under(self.catalog().version(), self.settings(), self.env()))
         {
-            if plan.in_patterns.is_empty() && !plan.guessed.is_outgrown() {
+            if plan.in_patterns.is_empty() && plan.untrue.is_empty() && !plan.guessed.is_outgrown() {
                 return Ok(plan.clone());
             }
             let plan = plan.clone();
@@ -273,7 +274,8 @@ pub trait Interpreter: Host {
     /// The plan, or one that is made for the patterns of LIKE that the variables hold now.
     fn plan_for_patterns(&mut self, frame: &mut Frame, id: usize, ast: &Ast, plan: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         let patterns = plan.patterns_of(&frame.values, &[]);
-        let plan = match patterns == plan.patterns && !plan.guessed.is_outgrown() {
+        let is_good = patterns == plan.patterns && plan.is_for(&frame.values, self.outside()) && !plan.guessed.is_outgrown();
+        let plan = match is_good {
             true => plan,
             false => {
                 let again = self.fresh_plan(ast, Given { types: &frame.types, patterns: &patterns, values: &frame.values })?;
@@ -297,18 +299,22 @@ pub trait Interpreter: Host {
         self.refresh();
         self.look_again(frame);
         let operand = operand_of(expr, frame);
-        let fits = |bound: &BoundExpr| bound.operand == operand && !bound.guessed.is_outgrown();
+        let values = &frame.values;
+        let fits = |bound: &BoundExpr, outside: &dyn SessionEnv| {
+            bound.operand == operand && !bound.guessed.is_outgrown() && are_untrue(&bound.untrue, values, outside)
+        };
         if let Some(bound) = &frame.bound[id]
-            && fits(bound)
+            && fits(bound, self.outside())
             && (bound.variables.is_empty() || bound.is_current(self.catalog().version(), self.settings(), self.env()))
         {
             return Ok(bound.clone());
         }
         let routine = frame.routine.clone();
         let kept = routine.bound[id].lock().clone();
-        if let Some(bound) =
-            kept.filter(|bound| fits(bound) && bound.is_current(self.catalog().version(), self.settings(), self.env()))
-        {
+        let is_good = |bound: &Arc<BoundExpr>| {
+            fits(bound, self.outside()) && bound.is_current(self.catalog().version(), self.settings(), self.env())
+        };
+        if let Some(bound) = kept.filter(is_good) {
             let serial = self.access().rights().serial;
             if bound.allowed_under.load(Ordering::Relaxed) != serial {
                 self.allows(&bound.uses)?;
@@ -327,13 +333,15 @@ pub trait Interpreter: Host {
         });
         self.allows(&uses)?;
         let expr = bound?;
+        let (guessed, untrue, variables) = notes.into_parts();
         let bound = Arc::new(BoundExpr {
             needs_statement: has_subquery(&expr) || calls_stored(&expr),
             expr,
             catalog_version,
             settings,
-            guessed: Guessed::new(notes.guesses.get()),
-            variables: notes.into_variables(),
+            guessed,
+            untrue,
+            variables,
             operand,
             uses,
             allowed_under: AtomicU64::new(self.access().rights().serial),

@@ -10,15 +10,18 @@
 mod cursor;
 mod texts;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
+use vaquita_exec::catalog::{RunNotes, are_untrue};
+use vaquita_exec::context::SessionEnv;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::catalog::Guesses;
+use vaquita_plan::expr::Expr;
 use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::settings::PlanSettings;
@@ -88,6 +91,8 @@ pub struct CachedPlan {
     /// Texts among the values stay texts: for others the plan is made again.
     pub of_its_values: bool,
     pub guessed: Guessed,
+    /// Conditions on its parameters that are not true: for values of which one is, the plan is made again.
+    pub untrue: Box<[Expr]>,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
@@ -124,6 +129,12 @@ impl CachedPlan {
         };
         let patterns: Box<[_]> = self.in_patterns.iter().zip(values).enumerate().map(pattern).collect();
         if patterns.iter().all(Option::is_none) { Box::default() } else { patterns }
+    }
+
+    /// It was made for values like these.
+    #[inline]
+    pub fn is_for(&self, values: &[Value], session: &dyn SessionEnv) -> bool {
+        self.untrue.is_empty() || are_untrue(&self.untrue, values, session)
     }
 
     /// The same with other settings than the session's.
@@ -193,7 +204,7 @@ impl Variable {
 #[derive(Default)]
 pub struct PlanNotes {
     variables: RefCell<Vec<VariableType>>,
-    pub guesses: Cell<Guesses>,
+    pub run: RunNotes,
 }
 
 impl PlanNotes {
@@ -204,8 +215,10 @@ impl PlanNotes {
         ty
     }
 
-    pub fn into_variables(self) -> Box<[VariableType]> {
-        self.variables.into_inner().into()
+    /// Whether it was chosen by values, the conditions that are not true of them, and the variables.
+    pub fn into_parts(self) -> (Guessed, Box<[Expr]>, Box<[VariableType]>) {
+        let RunNotes { guesses, untrue } = self.run;
+        (Guessed::new(guesses.get()), untrue.into_inner().into(), self.variables.into_inner().into())
     }
 }
 

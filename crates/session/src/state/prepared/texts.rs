@@ -111,6 +111,9 @@ pub trait Planner {
 
     /// The plan would be made the same again.
     fn is_current(&self, plan: &CachedPlan) -> bool;
+
+    /// The plan was made for values like these.
+    fn is_for(&self, plan: &CachedPlan, values: &[Value]) -> bool;
 }
 
 impl TextPlans {
@@ -144,7 +147,8 @@ impl TextPlans {
         }
         let Known::Fit(fit) = entry else { return None };
         fit.bind(sql, &digest.literals, values)?;
-        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX || fit.plan.guessed.is_outgrown() {
+        let is_good = planner.is_current(&fit.plan) && planner.is_for(&fit.plan, values) && !fit.plan.guessed.is_outgrown();
+        if !is_good || fit.planned.elapsed() >= PLAN_AGE_MAX {
             let plan = planner.quiet_plan(&fit.ast, &fit.plan.types, values);
             let Some(plan) = plan.filter(|plan| suits(plan, &fit.literals, &digest.literals)) else {
                 // DDL has changed the columns.

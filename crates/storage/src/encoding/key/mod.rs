@@ -376,13 +376,34 @@ impl IndexCodec {
     /// As `range`, into the buffers of an existing one: for a scan that is repeated with other values.
     pub fn set_range(&self, range: &mut KeyRange, equal: &[Value], lower: Bound<&Value>, upper: Bound<&Value>) -> Result<()> {
         self.encode_values(equal, &mut range.lower)?;
+        self.set_bounds(range, equal.len(), lower, upper)
+    }
+
+    /// As `range`, of the parts behind the first `parts`, for entries that begin with `prefix` (see `prefix`).
+    pub fn range_behind(
+        &self,
+        (prefix, parts): (&[u8], usize),
+        equal: &[Value],
+        lower: Bound<&Value>,
+        upper: Bound<&Value>,
+    ) -> Result<KeyRange> {
+        let mut range = KeyRange { lower: prefix.to_vec(), upper: Vec::new() };
+        for (value, part) in equal.iter().zip(self.parts.iter().skip(parts)) {
+            part.encode(value, &mut range.lower)?;
+        }
+        self.set_bounds(&mut range, parts + equal.len(), lower, upper)?;
+        Ok(range)
+    }
+
+    /// Bounds of a part behind what `range` begins with.
+    fn set_bounds(&self, range: &mut KeyRange, part: usize, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<()> {
         range.upper.clear();
         range.upper.extend_from_slice(&range.lower);
         if matches!((lower, upper), (Bound::Unbounded, Bound::Unbounded)) {
             successor(&mut range.upper);
             return Ok(());
         }
-        let part = self.parts.get(equal.len());
+        let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::internal(format_args!("{}: a bound beyond the last part", self.name)))?;
         let (first, last) = if part.descending { (upper, lower) } else { (lower, upper) };
         // A prefix part cannot tell a value from longer ones.

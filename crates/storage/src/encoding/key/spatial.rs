@@ -13,8 +13,8 @@
 //! where it lies across the middle of a cell that is much larger than it. What is empty is in the cell of no bits.
 //!
 //! Who looks for what meets a window halves that in the same way. Between the first and the last place of each piece are all cells in it;
-//! the larger ones that it is in have the first bits of its first place (`Cover`); there are none in the index of a POINT column. Rows have to be checked again, for cells are larger than
-//! rectangles, and rectangles than geometries.
+//! the larger ones that it is in have the first bits of its first place (`Cover`); there are none in the index of a POINT column. Rows have
+//! to be checked again, for cells are larger than rectangles, and rectangles than geometries.
 
 use vaquita_types::geometry::{Geometry, Point};
 use vaquita_types::schema::{IndexKind, TableDef};
