@@ -37,6 +37,7 @@ mod names;
 mod native;
 mod net;
 mod numeric;
+pub(crate) mod period;
 mod regexp;
 mod replication;
 mod roles;

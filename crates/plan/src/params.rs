@@ -15,6 +15,7 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind};
+use crate::func::period;
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Range, Scan, Skips, entry_parts};
 use crate::param_texts::ReadAs;
 use crate::typing::{integers_of, is_string, moments_of, parameter_chars};
@@ -355,6 +356,8 @@ impl Found {
                 }
                 return;
             }
+            // The comparison that they were made of is there, too.
+            ExprKind::Call(def, _) if period::is_bound(def) => return,
             ExprKind::Call(def, args) if matches!(def.name, "LIKE" | "FULL YEAR") => {
                 let beside = args.first().map_or(TypeKind::Null, |arg| arg.ty.kind);
                 let is_known = def.name != "LIKE" || beside != TypeKind::Null;

@@ -18,7 +18,7 @@ struct Rule {
     applies: fn(&str, &Outcome, &Outcome) -> bool,
 }
 
-const RULES: [Rule; 2] = [
+const RULES: [Rule; 3] = [
     Rule {
         reason: "MySQL does not find a common table expression that a side of a set operation with a WITH of its own names",
         applies: |sql, vaquita, mysql| sql.matches("WITH ").count() > 1 && is_refused_by_mysql(vaquita, mysql, 1146),
@@ -30,6 +30,16 @@ const RULES: [Rule; 2] = [
             is_set_operation
                 && sql.contains(" WITH ROLLUP")
                 && matches!((vaquita, mysql), (Outcome::Rows(all), Outcome::Rows(left)) if left.len() < all.len())
+        },
+    },
+    Rule {
+        reason: "which of several equal texts stands for a group is the plan's choice, and a window here is in the order of their bytes",
+        applies: |sql, vaquita, mysql| {
+            let chooses = [" GROUP BY ", "DISTINCT", " UNION ", " INTERSECT ", " EXCEPT "].iter().any(|word| sql.contains(word));
+            chooses
+                && sql.contains("HEX(")
+                && sql.contains(" OVER (")
+                && matches!((vaquita, mysql), (Outcome::Rows(own), Outcome::Rows(other)) if own.len() == other.len())
         },
     },
 ];

@@ -11,7 +11,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode}
 use super::Binder;
 use super::scope::Frame;
 use super::window::aggregate_name;
-use crate::expr::{Expr, ExprKind};
+use crate::expr::{Expr, ExprKind, Subquery, SubqueryState};
 use crate::func::{as_bits, bits_as_number};
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::typing::{self, NumberClass, number_class};
@@ -37,6 +37,7 @@ impl Binder<'_> {
             return Err(invalid_use());
         }
         let current = self.frames.len() - 1;
+        let queries = self.frame().subqueries.len();
         self.open_aggregates.push(OpenAggregate { frame: current, columns: None, innermost_inside: None });
         let bound = self.aggregate_operands(call);
         let open = self.open_aggregates.pop();
@@ -44,6 +45,12 @@ impl Binder<'_> {
         let (columns, inside) = open.map_or((None, None), |open| (open.columns, open.innermost_inside));
         let stays = args.iter().chain(order_by.iter().map(|key| &key.expr)).any(|expr| self.stays_here(expr));
         let target = self.aggregating_frame(columns.max(stays.then_some(current)))?;
+        let out = current - target;
+        let reads_around = |part: &Expr| matches!(&part.kind, ExprKind::Subquery(sub) if sub.correlated && sub.depth < out);
+        if args.iter().chain(order_by.iter().map(|key| &key.expr)).any(|expr| visit::any(expr, &reads_around)) {
+            self.frame().subqueries.truncate(queries);
+            return self.aggregate_around(call, target);
+        }
         // The rows that an aggregate is computed of hold results of enclosing blocks only.
         if inside.is_some_and(|inside| inside >= target) {
             return Err(invalid_use());
@@ -56,7 +63,6 @@ impl Binder<'_> {
             let aggregate = self.typed_aggregate_ordered(call, args, order_by)?;
             return Ok(self.add_aggregate(aggregate));
         }
-        let out = current - target;
         for expr in args.iter_mut().chain(order_by.iter_mut().map(|key| &mut key.expr)) {
             self.plan_subqueries(current, expr)?;
         }
@@ -70,6 +76,17 @@ impl Binder<'_> {
         );
         let made = made.map(|aggregate| self.add_aggregate(aggregate));
         self.frames.extend(inner);
+        Ok(self.from_frame(target, made?))
+    }
+
+    /// Binds an aggregate anew in the enclosing block that computes it: queries in its arguments are bound to the blocks around them.
+    fn aggregate_around(&mut self, call: &ast::AggregateCall, target: usize) -> Result<Expr> {
+        let inner = self.frames.split_off(target + 1);
+        let outside = self.scopes.iter().position(|scope| scope.frame > target).unwrap_or(self.scopes.len());
+        let scopes = self.scopes.split_off(outside);
+        let made = self.aggregate_call(call);
+        self.frames.extend(inner);
+        self.scopes.extend(scopes);
         Ok(self.from_frame(target, made?))
     }
 
@@ -107,11 +124,11 @@ impl Binder<'_> {
         }
     }
 
-    /// The expression has a meaning in this block only: it reads columns of it, or holds a query that reads enclosing blocks.
+    /// The expression has a meaning in this block only: it reads columns of it, also from inside of a query.
     fn stays_here(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Slot(slot) => self.owner(*slot).is_some(),
-            ExprKind::Subquery(sub) if sub.correlated => true,
+            ExprKind::Subquery(sub) if sub.depth == 0 && reads_its_block(sub) => true,
             _ => {
                 let mut stays = false;
                 visit::children(expr, &mut |child| stays |= self.stays_here(child));
@@ -191,10 +208,11 @@ impl Binder<'_> {
         if call.distinct && matches!(call.func, F::Sum | F::Avg) {
             args = args.into_iter().map(typing::stored_number).collect::<Result<_>>()?;
         }
-        if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
+        if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp = call.func {
             args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
         }
         if let F::BitAnd | F::BitOr | F::BitXor = call.func {
+            args = args.into_iter().map(read_as_bits).collect::<Result<_>>()?;
             as_bits(&mut args);
         }
         let Some(first) = args.first() else {
@@ -331,12 +349,29 @@ impl Binder<'_> {
     }
 }
 
+fn reads_its_block(sub: &Subquery) -> bool {
+    match &sub.query {
+        SubqueryState::Bound(bound) => bound.reads.iter().any(|(depth, _)| *depth == 1),
+        SubqueryState::Planned(_) => sub.correlated,
+    }
+}
+
 fn invalid_use() -> Error {
     Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[])
 }
 
 /// Bytes of the longest binary string that is aggregated bit by bit.
 const BIT_STRING_BYTES_MAX: u32 = 511;
+
+/// A binary string is taken as it is, also one that a hexadecimal literal was chosen for.
+fn read_as_bits(arg: Expr) -> Result<Expr> {
+    let is_itself = matches!(arg.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Subquery(_));
+    if is_itself || !arg.ty.is_bytes() || arg.ty.collation != CollationId::BINARY {
+        return typing::as_number(arg);
+    }
+    let ty = text::without_hex(arg.ty.clone());
+    Ok(Expr { ty, ..arg })
+}
 
 /// Binary strings, but for hexadecimal literals, give one of their length; one byte more is announced. Error 3514 if they may be too long.
 fn bits_type(arg: &Expr) -> Result<ColumnType> {

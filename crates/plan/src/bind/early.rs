@@ -311,7 +311,7 @@ impl Binder<'_> {
         let is_text = |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&e.ty);
         let is_date = |e: &Expr| matches!(e.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
         let name = output.origin.as_ref().map_or("", |origin| origin.org_name.as_str());
-        if is_date(&output.expr) && is_text(left) {
+        if is_date(&output.expr) && is_string(&left.ty) {
             self.note_for_time_of(&output.expr, name, left, Form::Operator)?;
         } else if is_date(left) && is_text(&output.expr) {
             self.note_for_time_of(left, "<left expr>", &output.expr, Form::Operator)?;

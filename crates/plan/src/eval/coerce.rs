@@ -203,6 +203,15 @@ fn warn_json(env: &dyn Env, target: &str) {
     env.warn(Level::Warning, Error::with_message(&errno::ER_INVALID_JSON_VALUE_FOR_CAST, text));
 }
 
+/// Warning 3155: a JSON number that no BIGINT holds.
+fn warn_json_range(number: f64, env: &dyn Env) {
+    let beyond = -(i64::MIN as f64);
+    if !(-beyond..beyond).contains(&number.round_ties_even()) {
+        let text = "Out of range JSON value for CAST to INTEGER from column json at row 1";
+        env.warn(Level::Warning, Error::with_message(&errno::ER_NUMERIC_JSON_VALUE_OUT_OF_RANGE, text));
+    }
+}
+
 /// The big-endian number that `x'…'` stands for, if it has no more than eight bytes behind zeros.
 pub fn hex_number(bytes: &[u8]) -> Option<u64> {
     let zeros = bytes.iter().take_while(|b| **b == 0).count();
@@ -328,7 +337,10 @@ fn json_int(json: &Json, env: &dyn Env) -> i128 {
         Json::Bool(b) => i128::from(*b),
         Json::Int(i) => i128::from(*i),
         Json::UInt(u) => i128::from(*u),
-        Json::Double(f) => float_to_int(*f),
+        Json::Double(f) => {
+            warn_json_range(*f, env);
+            float_to_int(*f)
+        }
         Json::Decimal(d) => decimal_to_int(d),
         Json::String(s) => {
             let whole = s.trim();
@@ -461,12 +473,9 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
     let flags = date_flags(need, env);
     let checked = |d: DateTime| match d.date().check(flags) {
         Ok(()) => Some(d),
-        // The zero date is none for calculations and under NO_ZERO_DATE, without a word, but its parts are zeros.
-        Err(_) if d.is_zero() => (need == DateNeed::Fuzzy).then_some(d),
-        Err(_) => {
-            wanted.warn(env, &text_of(value, ty), CollationId::UTF8MB4_BIN);
-            None
-        }
+        // The zero date is none for calculations and under NO_ZERO_DATE, but its parts are zeros. What has parts that are zero is none, too.
+        // Both without a word, as in MySQL, which warns of texts.
+        Err(_) => (d.is_zero() && need == DateNeed::Fuzzy).then_some(d),
     };
     Ok(match value {
         Value::Null => None,

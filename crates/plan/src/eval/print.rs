@@ -30,6 +30,18 @@ pub fn print_call(name: &str, args: &[Expr], cx: &EvalCx<'_>) -> String {
     out
 }
 
+/// `(moment + interval amount unit)` of a call that is being evaluated.
+pub fn print_sum(moment: &Expr, operator: &str, amount: &Expr, unit: &str, cx: &EvalCx<'_>) -> String {
+    let mut out = String::new();
+    parenthesized(&mut out, |out| {
+        write(moment, &Columns::Row(cx), out);
+        out.push_str(&format!(" {operator} interval "));
+        write(amount, &Columns::Row(cx), out);
+        out.push_str(&format!(" {}", unit.to_lowercase()));
+    });
+    out
+}
+
 /// An expression without the names of its columns.
 pub fn print_expr(expr: &Expr) -> String {
     print_named(expr, &HashMap::new())

@@ -7,6 +7,7 @@ use vaquita_types::temporal::{DateFlags, DateTime, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, def, each_read};
+use super::date::fsp_of_expr;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::coerce::{self, DateNeed};
@@ -194,13 +195,13 @@ fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
-/// DATE, if nothing but dates are given beside texts and numbers, else DATETIME.
+/// DATE, if nothing but dates are given beside texts and numbers, else DATETIME. A text that is no constant may have six digits.
 fn date_type(args: &[Expr]) -> ColumnType {
-    let temporal = || args.iter().map(|a| &a.ty).filter(|ty| ty.is_temporal());
-    match temporal().all(|ty| ty.kind == TypeKind::Date) {
-        true => ColumnType::new(TypeKind::Date),
-        false => ColumnType::temporal(TypeKind::DateTime, temporal().map(|ty| ty.decimals).max().unwrap_or(0)),
+    if args.iter().map(|a| &a.ty).filter(|ty| ty.is_temporal()).all(|ty| ty.kind == TypeKind::Date) {
+        return ColumnType::new(TypeKind::Date);
     }
+    let moments = args.iter().filter(|a| a.ty.is_temporal() || is_string(&a.ty));
+    ColumnType::temporal(TypeKind::DateTime, moments.map(fsp_of_expr).max().unwrap_or(0))
 }
 
 fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Value> {

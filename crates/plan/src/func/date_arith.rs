@@ -1,7 +1,7 @@
 //! Adding and subtracting intervals, times and dates.
 //!
 //! DATE_ADD keeps the type of its first argument where it can: a DATE becomes a DATETIME with a unit of
-//! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441.
+//! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441, one outside of TIME with 6527.
 
 use vaquita_types::temporal::{DateFlags, Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
@@ -155,7 +155,10 @@ fn date_add(call: &FuncCall<'_>, cx: &EvalCx<'_>, date: usize, amount: usize, un
         return Ok(match sum {
             Some(t) if t <= Time::MAX && t >= Time::MIN => Value::Time(t),
             _ => {
-                cx.env.warn(Level::Warning, Error::new(&errno::ER_DATETIME_FUNCTION_OVERFLOW, &[&"time"]));
+                if let (Some(moment), Some(amount)) = (call.args.get(date), call.args.get(amount)) {
+                    let operator = if subtract { "-" } else { "+" };
+                    warn_of_time(&print::print_sum(moment, operator, amount, unit.keyword(), cx), cx);
+                }
                 Value::Null
             }
         });
@@ -271,7 +274,10 @@ fn is_out_of_range(us: i64) -> bool {
 
 /// Warning 6527: `TIME value is out of range in 'addtime('838:59:59','01:00:00')'`.
 fn warn_out_of_range(call: &FuncCall<'_>, subtract: bool, cx: &EvalCx<'_>) {
-    let shown = print::print_call(if subtract { "SUBTIME" } else { "ADDTIME" }, call.args, cx);
+    warn_of_time(&print::print_call(if subtract { "SUBTIME" } else { "ADDTIME" }, call.args, cx), cx);
+}
+
+fn warn_of_time(shown: &str, cx: &EvalCx<'_>) {
     cx.env.warn(Level::Warning, print::unmarked(Error::new(&errno::ER_TEMPORAL_FUNCTION_OVERFLOW, &[&"TIME", &shown])));
 }
 

@@ -165,7 +165,14 @@ fn resolve_round(args: &mut Vec<Expr>, truncate: bool) -> Result<FuncType> {
 }
 
 fn round(call: &FuncCall<'_>, cx: &EvalCx<'_>, truncate: bool) -> Result<Value> {
-    let places = if call.len() > 1 { arg!(call.int(1, cx)).clamp(-400, 400) as i32 } else { 0 };
+    let places = match call.len() {
+        0 | 1 => 0,
+        _ => match call.int(1, cx)? {
+            Some(places) => places.clamp(-400, 400) as i32,
+            // The number is read all the same, with its warnings.
+            None => return call.f64(0, cx).map(|_| Value::Null),
+        },
+    };
     match call.ty.kind {
         TypeKind::Decimal => {
             let d = arg!(call.decimal(0, cx));

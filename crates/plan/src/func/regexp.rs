@@ -17,9 +17,9 @@ use super::args::{any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::arg;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::text;
-use crate::typing::{char_length, int_of_length};
+use crate::typing::{char_length, int_of_length, text_in_charset};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("REGEXP", 2, 2, resolve_match, |c, cx| like(c, cx, 2)),
@@ -40,16 +40,18 @@ thread_local! {
     static COMPILED: RefCell<HashMap<(String, String), Rc<Regex>>> = RefCell::new(HashMap::new());
 }
 
-fn refuse_binary(args: &[Expr], name: &str, count: usize) -> Result<()> {
-    for (i, arg) in args.iter().take(count).enumerate() {
-        // A column of BLOB or BINARY is taken for text.
-        if arg.ty.kind == TypeKind::VarBinary && args.len() > i {
-            let other = args.iter().take(count).find(|a| a.ty.is_bytes() && a.ty.collation != CollationId::BINARY);
-            if let Some(other) = other {
-                let name_of = |e: &Expr| text::collation_name(e.ty.collation);
-                return Err(Error::new(&errno::ER_CHARACTER_SET_MISMATCH, &[&name_of(arg), &name_of(other), &name]));
-            }
+/// Binary strings beside texts are refused (3995); what is sent for a parameter is a text.
+fn refuse_binary(args: &mut [Expr], name: &str, count: usize) -> Result<()> {
+    let text = args.iter().take(count).find(|a| a.ty.is_bytes() && a.ty.collation != CollationId::BINARY);
+    let Some(collation) = text.map(|text| text.ty.collation) else { return Ok(()) };
+    // A column of BLOB or BINARY is taken for text.
+    for arg in args.iter_mut().take(count).filter(|arg| arg.ty.kind == TypeKind::VarBinary) {
+        if !matches!(arg.kind, ExprKind::Param(_)) || arg.is_variable() {
+            let names = [arg.ty.collation, collation].map(text::collation_name);
+            return Err(Error::new(&errno::ER_CHARACTER_SET_MISMATCH, &[&names[0], &names[1], &name]));
         }
+        let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+        *arg = text_in_charset(taken, collation)?;
     }
     Ok(())
 }

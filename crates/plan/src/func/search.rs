@@ -154,6 +154,13 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
         }
     } else if !args.iter().all(|arg| is_textual(&arg.ty) || arg.ty.kind == TypeKind::Null) {
         each_read(args, as_number)?;
+    } else if let [needle, others @ ..] = args.as_mut_slice()
+        && needle.ty.kind == TypeKind::Json
+    {
+        // A document is a text beside strings, which binary ones have to be too.
+        for other in others.iter_mut().filter(|other| other.ty.collation == CollationId::BINARY) {
+            to_charset(other, CollationId::UTF8MB4_BIN)?;
+        }
     }
     FuncType::number(int_of_length(11), false)
 }

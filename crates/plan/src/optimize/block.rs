@@ -155,9 +155,9 @@ impl Above {
             }
             None => {
                 want.order = self.order_by.iter().map(|k| (k.expr.clone(), k.descending)).collect();
-                if !self.distinct {
-                    want.limit = self.limit.as_ref().and_then(literal_rows);
-                }
+                // Of equal rows one is given.
+                let rows = if self.distinct { cost::ROWS_PER_KEY as u64 } else { 1 };
+                want.limit = self.limit.as_ref().and_then(literal_rows).map(|limit| limit.saturating_mul(rows));
             }
         }
         want

@@ -10,7 +10,7 @@ use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
-use crate::func::{like_collation, wanted_elements};
+use crate::func::{like_collation, period, wanted_elements};
 use crate::logical::StatementFacts;
 use crate::node::{Inclusive, KeyExpr};
 use crate::visit;
@@ -66,7 +66,9 @@ impl Columns<'_> {
             ExprKind::Compare(op, left, right, rule) => {
                 let term =
                     self.comparison(*op, left, right, *rule).or_else(|| self.comparison(op.mirrored(), right, left, *rule));
-                term.into_iter().collect()
+                let of_period =
+                    || self.period(*op, left, right, *rule).or_else(|| self.period(op.mirrored(), right, left, *rule));
+                term.map(|term| vec![term]).or_else(of_period).unwrap_or_default()
             }
             ExprKind::InList(value, list, rule) => self.in_list(value, list, *rule).into_iter().collect(),
             ExprKind::IsNull(inner) => match self.position(inner) {
@@ -112,6 +114,30 @@ impl Columns<'_> {
             CompareOp::Ne => return None,
         };
         Some(Term { column, bound, exact })
+    }
+
+    /// `DATE(column) = x`, `YEAR(column) > x`: the column is in a range, too.
+    fn period(&self, op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs) -> Option<Vec<Term>> {
+        let (of, period) = match &left.kind {
+            ExprKind::Call(def, args) if def.name == "DATE" && rule == CompareAs::DateTime => (args.first()?, &period::DAY),
+            ExprKind::Cast(inner) if left.ty.kind == TypeKind::Date && rule == CompareAs::DateTime => (&**inner, &period::DAY),
+            ExprKind::Call(def, args) if def.name == "YEAR" && rule == CompareAs::Int => (args.first()?, &period::YEAR),
+            _ => return None,
+        };
+        let column = self.position(of)?;
+        let ty = &self.table.columns[column].ty;
+        if !matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) || !self.is_outside(right) {
+            return None;
+        }
+        let term = |bound| Term { column, bound, exact: false };
+        let low = || period.begin.of(right).map(|at| term(Bound::Low(at, true)));
+        let high = || period.end.of(right).map(|at| term(Bound::High(at, true)));
+        Some(match op {
+            CompareOp::Eq => vec![low()?, high()?],
+            CompareOp::Gt | CompareOp::Ge => vec![low()?],
+            CompareOp::Lt | CompareOp::Le => vec![high()?],
+            CompareOp::NullSafeEq | CompareOp::Ne => return None,
+        })
     }
 
     fn in_list(&self, value: &Expr, list: &[Expr], rule: CompareAs) -> Option<Term> {

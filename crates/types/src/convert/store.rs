@@ -61,9 +61,10 @@ pub enum ProblemKind {
         type_name: &'static str,
         value: String,
     },
-    /// A DECIMAL with junk behind it: 1366 in strict mode, else note 1265.
+    /// A DECIMAL with junk behind it: 1366 in strict mode, else note 1265, or 1264 for one that does not fit.
     DecimalJunk {
         value: String,
+        clamped: bool,
     },
     /// 1292 in strict mode ("Incorrect date value: 'x'"), otherwise 1264 or 1265.
     Temporal {
@@ -124,7 +125,7 @@ impl StoreProblem {
     pub fn is_note(&self, strict: bool) -> bool {
         match self.kind {
             ProblemKind::Cut | ProblemKind::TemporalCut { .. } => true,
-            ProblemKind::DecimalJunk { .. } => !strict,
+            ProblemKind::DecimalJunk { clamped, .. } => !strict && !clamped,
             _ => false,
         }
     }
@@ -158,7 +159,8 @@ impl StoreProblem {
             ProblemKind::TooManyBits if strict => too_long(),
             ProblemKind::TooManyBits => out_of_range(),
             ProblemKind::Incorrect { type_name, value } => incorrect(type_name, value),
-            ProblemKind::DecimalJunk { value } if strict => incorrect("decimal", value),
+            ProblemKind::DecimalJunk { value, .. } if strict => incorrect("decimal", value),
+            ProblemKind::DecimalJunk { clamped: true, .. } => out_of_range(),
             ProblemKind::DecimalJunk { .. } => truncated(),
             ProblemKind::Temporal { type_name, value, .. } | ProblemKind::TemporalCut { type_name, value } if strict => {
                 temporal(type_name, value)
@@ -377,17 +379,29 @@ fn store_decimal(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
         _ => None,
     };
     let Converted { value: d, truncated, out_of_range } = to_decimal(&value, from);
+    let junk = text.filter(|_| truncated && !out_of_range);
+    // What is behind the number is told before that the number does not fit.
+    let clamped = |value: Decimal| {
+        let kind = match junk {
+            Some(text) => ProblemKind::DecimalJunk { value: message_text(text), clamped: true },
+            None => ProblemKind::OutOfRange,
+        };
+        StoreProblem::of(kind, Value::Decimal(value))
+    };
     if to.unsigned && d.is_negative() {
-        return StoreProblem::of(ProblemKind::OutOfRange, Value::Decimal(Decimal::new(0, to.decimals)));
+        return clamped(Decimal::new(0, to.decimals));
     }
     let fitted = match d.fit(to.length, to.decimals) {
         Ok(fitted) if !out_of_range => fitted,
-        Ok(clamped) | Err(clamped) => return StoreProblem::of(ProblemKind::OutOfRange, Value::Decimal(clamped)),
+        Ok(nearest) | Err(nearest) => return clamped(nearest),
     };
-    if let (true, Some(text)) = (truncated, text) {
+    if let Some(text) = junk {
         let none = Decimal::parse(text).used == 0;
         let value = message_text(text);
-        let kind = if none { ProblemKind::Incorrect { type_name: "decimal", value } } else { ProblemKind::DecimalJunk { value } };
+        let kind = match none {
+            true => ProblemKind::Incorrect { type_name: "decimal", value },
+            false => ProblemKind::DecimalJunk { value, clamped: false },
+        };
         return StoreProblem::of(kind, Value::Decimal(fitted));
     }
     if d.scale() > to.decimals && fitted != d {
@@ -406,13 +420,12 @@ fn store_float(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
         other => to_f64(other, from),
     };
     let (stored, clamped) = clamp_float(number.value, to);
-    if clamped || number.out_of_range {
-        return StoreProblem::of(ProblemKind::OutOfRange, Value::Float(stored));
-    }
     match (&value, number.truncated) {
-        (Value::Bytes(text), true) => {
+        // What is behind the number is told before that the number does not fit.
+        (Value::Bytes(text), true) if !number.out_of_range => {
             StoreProblem::of(ProblemKind::Incorrect { type_name: name, value: message_text(text) }, Value::Float(stored))
         }
+        _ if clamped || number.out_of_range => StoreProblem::of(ProblemKind::OutOfRange, Value::Float(stored)),
         _ => Ok(Value::Float(stored)),
     }
 }

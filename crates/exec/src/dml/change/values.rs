@@ -16,7 +16,7 @@ use vaquita_types::errno::{
     ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
-use vaquita_types::temporal::{Date, DateTime, TimeZone};
+use vaquita_types::temporal::{Date, DateTime, TimeZone, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use crate::context::{Execution, SessionEnv, already_stored, local_now, stores_days, value_of_column};
@@ -116,28 +116,18 @@ impl<'a> RowBuilder<'a> {
             }
             // A parameter's text has become a date before.
             Value::Bytes(bytes) if is_date(&column.ty) && !is_parameter => {
-                let warning = coerce::delimiter_warning(&bytes, self.row);
-                let stored = convert::store(Value::Bytes(bytes), from, &column.ty, &self.store);
-                self.warn_of_delimiter(warning, &stored);
-                stored
+                self.warn_of_delimiter(&bytes);
+                convert::store(Value::Bytes(bytes), from, &column.ty, &self.store)
             }
             value => convert::store(value, from, &column.ty, &self.store),
         };
         self.stored(stored, column)
     }
 
-    /// A text that is a date, if not of the standard form.
-    fn warn_of_delimiter(&self, warning: Option<Error>, stored: &std::result::Result<Value, Box<StoreProblem>>) {
-        let is_zero = |value: &Value| match value {
-            Value::Date(date) => *date == Date::ZERO,
-            Value::DateTime(time) => time.is_zero(),
-            _ => true,
-        };
-        // A space at the start is seen before the rest is read.
-        let is_early = warning.as_ref().is_some_and(|warning| warning.message().starts_with("Delimiter ' ' in position 0 "));
-        if let Some(warning) = warning
-            && stored.as_ref().map_or_else(|problem| is_early || !is_zero(&problem.adjusted), |_| true)
-        {
+    /// Of a text that is a date, if not of the standard form.
+    fn warn_of_delimiter(&self, text: &[u8]) {
+        let is_date = || parse_datetime(text, self.store.date_flags()).is_ok();
+        if let Some(warning) = coerce::delimiter_warning(text, self.row).filter(|_| is_date()) {
             self.statement.session.warn(Level::Warning, warning);
         }
     }
