@@ -8,7 +8,7 @@ use vaquita_parser::Statement;
 use vaquita_parser::ast::{Instruction, Program};
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, Guesses, StoredFunction, TableStatistics, ValueRange, View};
 use vaquita_plan::data_type::column_type;
-use vaquita_plan::eval::{is_known_when_run, is_untrue, known_value};
+use vaquita_plan::eval::{is_known_when_run, is_no_truth, is_untrue, known_value};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
 use vaquita_storage::{KeyRange, SessionCatalog, Transaction, TxnOptions};
@@ -171,7 +171,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
 
     fn assumes_untrue(&self, condition: &Expr) -> bool {
         let Some(FirstRun { notes, .. }) = &self.run else { return false };
-        let is_untrue = matches!(self.known_value(condition), Some(Value::Null | Value::Int(0)));
+        let is_untrue = self.known_value(condition).as_ref().is_some_and(is_no_truth);
         if is_untrue {
             notes.untrue.borrow_mut().push(condition.clone());
         }

@@ -28,7 +28,8 @@ use crate::function::FuncCall;
 pub use call::DateOrTime;
 pub(crate) use call::{ANY_DATE, arg, is_date_text};
 pub use fold::{
-    constant_fold, fold_for_statement, has_steady_parts, is_known_when_run, is_silent, is_untrue, known_value, truth_of_constant,
+    constant_fold, fold_for_statement, has_steady_parts, is_known_when_run, is_no_truth, is_silent, is_untrue, known_value,
+    truth_of_constant,
 };
 
 /// `max_allowed_packet`: bytes of the largest value that a function makes.

@@ -1,9 +1,9 @@
 //! Conditions of a scan that are decided on the stored row, before anything of it is decoded.
 //!
 //! When a scan is first opened, what is the same for all rows of the statement is computed (`fold_for_statement`), and the conditions at
-//! the front of its filter that compare columns with constants become `Test`s, with types and collations resolved; from the first one that does not, all are evaluated as expressions. A test says what the
-//! expression would say of the row, or that it cannot tell (`Truth::Unsure`: an overflow, which is an error, or a
-//! row of an older layout): then everything is decoded and the expressions decide. Example: of
+//! the front of its filter that compare columns with constants become `Test`s, with types and collations resolved; from the first one that
+//! does not, all are evaluated as expressions. A test says what the expression would say of the row, or that it cannot tell (`Truth::Unsure`:
+//! an overflow, which is an error, or a row of an older layout): then everything is decoded and the expressions decide. Example: of
 //! `k % 7 = 3 AND RAND() < 0.5`, the remainder is taken of the bytes of `k`, and only for the rows that it leaves is `RAND` asked.
 //!
 //! Numbers and times are compared as ranks (`Fixed::rank`), with the constant brought into the column's domain (`bounds`) where that

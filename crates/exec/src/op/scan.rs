@@ -619,6 +619,8 @@ impl<'p> TableScan<'p> {
         let Some(Within { equal, low, high }) = self.within.take() else { return Ok(None) };
         let mut found = None;
         while let Some(range) = self.ranges.pop() {
+            // Groups may have nothing in their ranges for long.
+            frame.statement.interrupt.check_in_turn()?;
             self.open_cursor(range.clone(), frame, direction)?;
             let Some(cursor) = &mut self.cursor else { break };
             let Some((key, _)) = cursor.next(&frame.statement.txn.borrow())? else { continue };

@@ -178,7 +178,12 @@ pub fn is_known_when_run(expr: &Expr) -> bool {
 
 /// A condition on parameters is false or NULL for these values of them, and says nothing while that is found out.
 pub fn is_untrue(condition: &Expr, params: &[Value], env: &dyn Env) -> bool {
-    matches!(known_value(condition, params, env), Some(Value::Null | Value::Int(0)))
+    known_value(condition, params, env).as_ref().is_some_and(is_no_truth)
+}
+
+/// What a predicate is that is false or NULL.
+pub fn is_no_truth(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Int(0))
 }
 
 /// The value of what `is_known_when_run`, if its evaluation neither fails nor warns; none that is longer than any key.

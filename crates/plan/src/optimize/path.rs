@@ -687,13 +687,12 @@ fn first_of_groups(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &
     {
         return None;
     }
-    let consumed: Vec<usize> = prefix.consumed.iter().chain(&within.consumed).copied().collect();
     let found = groups_of(input, index, fixed, end)?;
     let covering = at == 0 || is_covering(input, index);
     let price = found * (cost::SEEK + cost::NEXT + if covering { 0.0 } else { cost::FETCH });
     let ordered = !reverse && order_of(input, index, &prefix.equal, false) == Some(false);
     let path = AccessPath::Range { index: at, ranges: ranges_of(&prefix), reverse, covering: covering && at != 0 };
-    let candidate = finish(input, path, found, price, consumed, ordered);
+    let candidate = finish_bounded(input, path, found, price, (prefix.consumed.clone(), &within.consumed), ordered);
     let within = ranges_of(&within).pop().filter(|_| !within.is_empty());
     Some(Candidate { skips: Some(Box::new(Skips { parts: end, within, first: true })), ..candidate })
 }
@@ -731,11 +730,10 @@ fn skip_scan(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<T
     // A group is found, and then its range.
     let price = groups * (2.0 * cost::SEEK + cost::NEXT) + rows * (cost::NEXT + if covering { 0.0 } else { cost::FETCH });
     let order = order_of(input, index, &prefix.equal, false);
-    let consumed: Vec<usize> = prefix.consumed.iter().chain(&within.consumed).copied().collect();
-    let bounding: Vec<usize> = prefix.bounding.iter().chain(&within.bounding).copied().collect();
+    let bounding: Vec<usize> = prefix.bounding.iter().chain(&within.consumed).chain(&within.bounding).copied().collect();
     let reverse = order.unwrap_or(false);
     let path = AccessPath::Range { index: at, ranges: ranges_of(&prefix), reverse, covering: covering && at != 0 };
-    let candidate = finish_bounded(input, path, rows, price, (consumed, &bounding), order.is_some());
+    let candidate = finish_bounded(input, path, rows, price, (prefix.consumed.clone(), &bounding), order.is_some());
     let within = ranges_of(&within).pop();
     Some(Candidate { skips: Some(Box::new(Skips { parts: end, within, first: false })), ..candidate })
 }

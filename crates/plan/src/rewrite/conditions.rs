@@ -1,11 +1,13 @@
 //! Conditions: one list of them above the inner joins, what follows from them, and whether they can be true at all.
 
-use vaquita_types::{Result, Value};
+use vaquita_types::Result;
 
+use crate::eval::is_no_truth;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::logical::{Logical, LogicalBlock, Source, Tables};
 use crate::node::JoinKind;
 use crate::parallel::is_pure;
+use crate::rewrite::disjunctions::is_simple;
 use crate::{typing, visit};
 
 /// Conditions of inner joins and of merged derived tables go to WHERE, or to the ON of the outer join or semijoin on whose right side they
@@ -111,9 +113,10 @@ pub fn given_branches(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<(
             let mut asked = visit::conjuncts((*branch).clone()).into_iter().filter(is_of_parameters);
             asked.any(|part| tables.catalog.assumes_untrue(&part))
         };
+        // A row is asked twice: what is left must not warn.
         let mut left: Vec<Expr> = branches.iter().filter(|branch| !is_out(branch)).cloned().collect();
         match left.len() {
-            all if all == branches.len() => {}
+            all if all == branches.len() || !left.iter().all(is_simple) => {}
             0 => found.push(Expr { ty: condition.ty.clone(), ..Expr::int(0) }),
             1 => found.extend(left.pop().into_iter().flat_map(visit::conjuncts)),
             _ => found.push(Expr { kind: ExprKind::Or(left), ..condition.clone() }),
@@ -198,8 +201,7 @@ fn is_given(expr: &Expr) -> bool {
 /// The condition is false or NULL whatever the row is.
 fn is_never(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Literal(Value::Null) => true,
-        ExprKind::Literal(Value::Int(n)) => *n == 0,
+        ExprKind::Literal(value) => is_no_truth(value),
         ExprKind::And(parts) => parts.iter().any(is_never),
         _ => false,
     }

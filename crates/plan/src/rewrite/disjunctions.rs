@@ -113,7 +113,7 @@ fn is_steady(expr: &Expr) -> bool {
 }
 
 /// Cheap, and nothing of which warnings could be told twice.
-fn is_simple(expr: &Expr) -> bool {
+pub(super) fn is_simple(expr: &Expr) -> bool {
     !visit::any(expr, &|e| match &e.kind {
         ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } => false,
         ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) => false,

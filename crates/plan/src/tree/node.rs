@@ -304,7 +304,8 @@ pub struct Scan {
 #[derive(Clone, Debug)]
 pub struct Skips {
     pub parts: usize,
-    /// Those that are in this range of the parts behind.
+    /// Those that are in this range of the parts behind. The conditions that it is made of are in the filter, too: a scan at SERIALIZABLE locks
+    /// rows, and goes through all entries.
     pub within: Option<Range>,
     /// Of those, the first one.
     pub first: bool,

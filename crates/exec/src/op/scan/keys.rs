@@ -114,9 +114,9 @@ pub fn within_groups(
     }
     let bounded = parts.get(range.equal.len());
     let ty = bounded.map(|part| table.def.columns[part.position].key_type());
-    let low = bound(&range.low, ty, true, frame)?;
-    let high = bound(&range.high, ty, false, frame)?;
-    let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
+    // Both bounds may be made of one value: if that is none, it warns once.
+    let Some(low) = bound(&range.low, ty, true, frame)? else { return Ok(None) };
+    let Some(high) = bound(&range.high, ty, false, frame)? else { return Ok(None) };
     // `col < x` is never true for NULL, which sorts first where it can be.
     let nullable = bounded.is_some_and(|part| table.def.columns[part.position].nullable);
     let skips_null = nullable && (range.not_null || !matches!(high, Bound::Unbounded));
