@@ -118,6 +118,10 @@ impl LockNames {
     fn of(&self, target: &LockTarget) -> (Option<&str>, Option<&str>, Option<&str>) {
         let (table, index) = match target {
             LockTarget::Table(id) => (Some(*id), None),
+            LockTarget::Index(id) => {
+                let found = self.indexes.get(id);
+                (found.map(|f| f.table), found.map(|f| f.name.as_str()))
+            }
             LockTarget::Key(key) | LockTarget::Range(key, _) => {
                 let found = self.index_of(key);
                 (found.map(|f| f.table), found.map(|f| f.name.as_str()))
@@ -133,10 +137,14 @@ impl LockNames {
         self.indexes.get(&id)
     }
 
-    /// The partition that a key or range is of.
+    /// The partition that a key, a range or an index is of.
     fn partition(&self, target: &LockTarget) -> Option<&NamedPartition> {
-        let (LockTarget::Key(key) | LockTarget::Range(key, _)) = target else { return None };
-        self.index_of(key)?.partition.as_ref()
+        let index = match target {
+            LockTarget::Table(_) => None,
+            LockTarget::Index(id) => self.indexes.get(id),
+            LockTarget::Key(key) | LockTarget::Range(key, _) => self.index_of(key),
+        };
+        index?.partition.as_ref()
     }
 
     /// The columns and values of a key.
@@ -158,7 +166,7 @@ impl LockNames {
             Ok(columns.into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", "))
         };
         Ok(match target {
-            LockTarget::Table(_) => None,
+            LockTarget::Table(_) | LockTarget::Index(_) => None,
             LockTarget::Key(key) => Some(values(key)?),
             LockTarget::Range(lower, upper) => Some(format!("{} .. {}", hex(lower), hex(upper))),
         })
@@ -174,6 +182,7 @@ impl LockNames {
         let index = index.unwrap_or("unknown");
         Ok(match target {
             LockTarget::Table(_) => format!("table {table}"),
+            LockTarget::Index(_) => format!("index {index} of table {table}"),
             LockTarget::Key(key) => {
                 let columns = self.columns(cx, key)?;
                 let columns: Vec<String> = columns.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -205,6 +214,7 @@ fn hex(key: &[u8]) -> String {
 fn lock_id(txn: u64, target: &LockTarget) -> String {
     match target {
         LockTarget::Table(id) => format!("{txn}:{}", id.0),
+        LockTarget::Index(id) => format!("{txn}:{:08x}", id.0),
         LockTarget::Key(key) | LockTarget::Range(key, _) => {
             format!("{txn}:{}", key.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         }

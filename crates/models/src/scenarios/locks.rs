@@ -357,6 +357,29 @@ pub fn range_and_writers() {
     world.assert_empty();
 }
 
+/// The same of writers that lock their index as a whole where the reader lets them.
+pub fn range_and_writers_anywhere() {
+    let world = World::new();
+    world.sessions(1..=3, |s, written| {
+        if s.owner.id == 1 {
+            s.locks.lock_range(&s.owner, &mut s.held, b"idx b", b"idx c", LONG).expect("no cycle");
+            let before = written.load(Ordering::SeqCst);
+            thread::yield_now();
+            assert_eq!(written.load(Ordering::SeqCst), before, "a phantom");
+        } else {
+            // The first one alone, somewhere else.
+            let keys: [&[u8]; 2] = [[b"idx aa", b"idx ba"], [b"idx ab", b"idx bb"]][s.owner.id as usize - 2].map(|key| &key[..]);
+            for key in keys {
+                s.locks.lock_entry(&s.owner, &mut s.held, key, LONG).expect("no cycle");
+            }
+            written.fetch_add(1, Ordering::SeqCst);
+        }
+        s.end();
+    });
+    assert_eq!(world.inside.load(Ordering::SeqCst), 2);
+    world.assert_empty();
+}
+
 /// Both read that nobody is there, and write that they are: only one may. A third reads one of the rows.
 pub fn write_skew() {
     let world = World::new();

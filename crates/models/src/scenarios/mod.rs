@@ -26,7 +26,7 @@ fn hooks() -> EngineHooks {
     EngineHooks::of(Arc::new(Hooks))
 }
 
-pub const ALL: [(&str, fn()); 25] = [
+pub const ALL: [(&str, fn()); 26] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -39,6 +39,7 @@ pub const ALL: [(&str, fn()); 25] = [
     ("locks.tables", locks::tables),
     ("locks.readers-beside-ddl", locks::readers_beside_ddl),
     ("locks.range-and-writers", locks::range_and_writers),
+    ("locks.range-and-writers-anywhere", locks::range_and_writers_anywhere),
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),
     ("commits.held", commits::held),

@@ -11,6 +11,7 @@ pub use crate::backend::{atomic, thread};
 
 /// Two, so that keys share a shard and do not.
 pub const LOCK_SHARDS: usize = 2;
+pub const SINGLE_LOCKS: usize = 1;
 pub const ACTIVE_SHARDS: usize = 1;
 pub const RECENT_SLOTS: usize = 4;
 pub const ROW_SHARDS: usize = 1;

@@ -9,8 +9,12 @@ pub use std::thread;
 
 pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
+use super::invariants::CHECKED;
+
 /// Shards of the lock table, so that sessions seldom meet at one mutex.
 pub const LOCK_SHARDS: usize = 128;
+/// Row locks of a transaction before it locks indexes for entries anywhere in them.
+pub const SINGLE_LOCKS: usize = if CHECKED { 20 } else { 500 };
 /// Shards of the table of active transactions.
 pub const ACTIVE_SHARDS: usize = 16;
 /// Slots of `cache::recent`: 2 MiB. Two keys that share a slot cost a comparison of values.

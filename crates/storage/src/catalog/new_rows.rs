@@ -10,7 +10,7 @@
 use vaquita_types::{Result, Value};
 
 use super::table::Table;
-use crate::locks::{LockMode, LockPolicy};
+use crate::locks::LockPolicy;
 use crate::txn::{Packed, Transaction};
 
 /// New rows of one table, with ascending clustered keys.
@@ -86,14 +86,14 @@ impl Table {
         }
         for entries in &new.entries {
             for (key, _) in entries.iter() {
-                if !txn.lock_key(key, LockMode::X, policy)? {
+                if !txn.lock_entry(key, policy)? {
                     return Ok(false);
                 }
             }
         }
         txn.put_rows(&new.rows)?;
         for entries in &new.entries {
-            entries.iter().try_for_each(|(key, value)| txn.put_new(key, value))?;
+            entries.iter().try_for_each(|(key, value)| txn.write_new(key, Some(value)))?;
         }
         txn.add_rows(self.def.id, new.len() as i64);
         Ok(true)

@@ -12,7 +12,8 @@
 //! An old unique key is locked too, so that another transaction that wants to insert it waits for
 //! this one to end instead of reporting a duplicate that may never have been. Keys of entries that are
 //! not unique are locked although nobody competes for them: SERIALIZABLE transactions find writers in
-//! the ranges that they have read by these locks. Entries of FULLTEXT indexes are not locked: who reads them locks the rows of the table. Of a multi-valued index a
+//! the ranges that they have read by these locks; who writes many entries of an index locks it as a whole instead
+//! (`LockManager::lock_entry`). Entries of FULLTEXT indexes are not locked: who reads them locks the rows of the table. Of a multi-valued index a
 //! row has as many entries as its array has different elements, each locked and claimed for itself.
 //! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
 //! back by its caller (`Transaction::rollback_statement`).
@@ -287,14 +288,15 @@ impl Table {
                 refused => return Ok(refused),
             }
         }
+        let as_new = txn.takes_entries_of_new_row(&b.clustered);
         txn.put(&b.clustered, &b.row)?;
         for (_, index) in self.secondary() {
             if index.has_many_entries() {
-                put_entries(txn, index, row, row_id, b)?;
+                put_entries(txn, index, row, row_id, as_new, b)?;
                 continue;
             }
             let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
-            put_entry(txn, unique, b)?;
+            write_entry(txn, &b.key, Some(&b.value), as_new && !unique)?;
         }
         if let Some(building) = &self.building {
             building.inserted(txn, row, row_id, policy)?;
@@ -333,7 +335,7 @@ impl Table {
                 continue;
             }
             if index.has_many_entries() {
-                put_entries(txn, index, row, row_id, b)?;
+                put_entries(txn, index, row, row_id, true, b)?;
                 continue;
             }
             let unique = if index.is_clustered() {
@@ -348,7 +350,7 @@ impl Table {
                 index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
                 return Ok(Written::Duplicate(Duplicate { index: *n, clustered_key }));
             }
-            put_entry(txn, unique || index.is_clustered(), b)?;
+            write_entry(txn, &b.key, Some(&b.value), !unique && !index.is_clustered())?;
         }
         Ok(Written::Done)
     }
@@ -391,7 +393,7 @@ impl Table {
             }
             let (before, after) = (index.element_entries(old, row_id)?, index.element_entries(new, row_id)?);
             for gone in entries_without(&before, &after) {
-                if !txn.lock_key(&gone.key, LockMode::X, policy)? {
+                if !lock_entry(txn, &gone.key, gone.unique, policy)? {
                     return Ok(Written::Skipped);
                 }
             }
@@ -400,19 +402,25 @@ impl Table {
                 refused => return Ok(refused),
             }
         }
+        let old_as_new = txn.takes_entries_as_new(clustered_key);
+        let as_new = AsNew { old: old_as_new, new: if moved { txn.takes_entries_as_new(&b.clustered) } else { old_as_new } };
         if moved {
             txn.delete(clustered_key)?;
         }
         txn.put(&b.clustered, &b.row)?;
         for (before, after) in &elements {
-            entries_without(before, after).into_iter().try_for_each(|gone| txn.delete(&gone.key))?;
-            after.iter().filter(|entry| !before.contains(entry)).try_for_each(|entry| txn.put(&entry.key, &entry.value))?;
+            for gone in entries_without(before, after) {
+                write_entry(txn, &gone.key, None, as_new.old && !gone.unique)?;
+            }
+            for entry in after.iter().filter(|entry| !before.contains(entry)) {
+                write_entry(txn, &entry.key, Some(&entry.value), as_new.new && !entry.unique)?;
+            }
         }
         for (_, index) in self.secondary().filter(|(_, index)| !index.is_multi_valued()) {
             if index.has_many_entries() {
-                replace_entries(txn, index, (old, new), row_id, moved, b)?;
+                replace_entries(txn, index, (old, new), row_id, (moved, as_new), b)?;
             } else if moved || !index.same_entry(old, new) {
-                replace_entry(txn, index, (old, new), row_id, b)?;
+                replace_entry(txn, index, (old, new), row_id, as_new, b)?;
             }
         }
         if let Some(building) = &self.building {
@@ -432,26 +440,24 @@ impl Table {
     ) -> Result<bool> {
         let row_id = self.row_id(clustered_key)?;
         for (_, index) in self.secondary().filter(|(_, index)| !index.has_many_entries()) {
-            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
-            if !txn.lock_key(&b.key, LockMode::X, policy)? {
+            let unique = index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
+            if !lock_entry(txn, &b.key, unique, policy)? {
                 return Ok(false);
             }
         }
         for (_, index) in self.secondary().filter(|(_, index)| index.is_multi_valued()) {
             for entry in index.element_entries(old, row_id)? {
-                if !txn.lock_key(&entry.key, LockMode::X, policy)? {
+                if !lock_entry(txn, &entry.key, entry.unique, policy)? {
                     return Ok(false);
                 }
             }
         }
+        let as_new = txn.takes_entries_as_new(clustered_key);
         txn.delete(clustered_key)?;
         for (_, index) in self.secondary() {
-            if index.has_many_entries() {
-                index.each_entry(old, row_id, (&mut b.key, &mut b.value), |key, _, _| txn.delete(key))?;
-                continue;
-            }
-            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
-            txn.delete(&b.key)?;
+            index.each_entry(old, row_id, (&mut b.key, &mut b.value), |key, _, unique| {
+                write_entry(txn, key, None, as_new && !unique)
+            })?;
         }
         if let Some(building) = &self.building {
             building.deleted(txn, old, row_id, policy)?;
@@ -499,14 +505,19 @@ impl Table {
         policy: LockPolicy,
         b: &mut Buffers,
     ) -> Result<Written> {
-        index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+        let was_unique = index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
         let unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
-        if !txn.lock_key(&b.old_key, LockMode::X, policy)? {
+        if !lock_entry(txn, &b.old_key, was_unique, policy)? {
             return Ok(Written::Skipped);
         }
         // 'a' to 'A' may be the same key, and it is ours.
         if b.key != b.old_key { claim(txn, index, n, unique, policy, b) } else { Ok(Written::Done) }
     }
+}
+
+/// Locks the key of an entry. False: skipped.
+fn lock_entry(txn: &mut Transaction, key: &[u8], unique: bool, policy: LockPolicy) -> Result<bool> {
+    if unique { txn.lock_key(key, LockMode::X, policy) } else { txn.lock_entry(key, policy) }
 }
 
 /// Locks the key in `b.key` and, if it is unique, checks that no row has it.
@@ -518,7 +529,7 @@ fn claim(
     policy: LockPolicy,
     b: &mut Buffers,
 ) -> Result<Written> {
-    if !txn.lock_key(&b.key, LockMode::X, policy)? {
+    if !lock_entry(txn, &b.key, unique, policy)? {
         return Ok(Written::Skipped);
     }
     if !unique {
@@ -553,22 +564,36 @@ fn claim_elements(
     Ok(Written::Done)
 }
 
-/// Writes the entry of a row that was not there. If the index is not unique, the primary key is a part of the key, so that the
-/// transaction has written it only if it has deleted the row: then the write set has no heap of the index.
-fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
-    if unique { txn.put(&b.key, &b.value) } else { txn.put_new(&b.key, &b.value) }
+/// The entries of a row may be written as keys that the transaction has not written (`Transaction::write_new`).
+#[derive(Clone, Copy)]
+struct AsNew {
+    /// Of the row as it was.
+    old: bool,
+    /// Of the row as it will be.
+    new: bool,
+}
+
+/// Writes an entry, or deletes it. `as_new`: the key is not unique, so that the clustered key is a part of it, and the transaction has not
+/// written the row.
+fn write_entry(txn: &mut Transaction, key: &[u8], write: Option<&[u8]>, as_new: bool) -> Result<()> {
+    match write {
+        _ if as_new => txn.write_new(key, write),
+        Some(value) => txn.put(key, value),
+        None => txn.delete(key),
+    }
 }
 
 /// Writes the entries of a new row in an index that has many of a row.
-fn put_entries(txn: &mut Transaction, index: &IndexCodec, row: &[Value], row_id: u64, b: &mut Buffers) -> Result<()> {
-    index.each_entry(
-        row,
-        row_id,
-        (&mut b.key, &mut b.value),
-        |key, value, unique| {
-            if unique { txn.put(key, value) } else { txn.put_new(key, value) }
-        },
-    )
+fn put_entries(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    row: &[Value],
+    row_id: u64,
+    as_new: bool,
+    b: &mut Buffers,
+) -> Result<()> {
+    let buffers = (&mut b.key, &mut b.value);
+    index.each_entry(row, row_id, buffers, |key, value, unique| write_entry(txn, key, Some(value), as_new && !unique))
 }
 
 /// As `replace_entry`, in an index that has many of a row. `moved`: the clustered key changed.
@@ -577,18 +602,16 @@ fn replace_entries(
     index: &IndexCodec,
     (old, new): (&[Value], &[Value]),
     row_id: u64,
-    moved: bool,
+    (moved, as_new): (bool, AsNew),
     b: &mut Buffers,
 ) -> Result<()> {
-    let buffers = (&mut b.key, &mut b.value);
     if moved {
-        index.each_entry(old, row_id, (&mut b.old_key, &mut b.old_value), |key, _, _| txn.delete(key))?;
-        return index.each_entry(new, row_id, buffers, |key, value, _| txn.put(key, value));
+        let buffers = (&mut b.old_key, &mut b.old_value);
+        index.each_entry(old, row_id, buffers, |key, _, unique| write_entry(txn, key, None, as_new.old && !unique))?;
+        return put_entries(txn, index, new, row_id, as_new.new, b);
     }
-    index.each_changed_entry((old, new), row_id, buffers, |key, value| match value {
-        Some(value) => txn.put(key, value),
-        None => txn.delete(key),
-    })
+    let buffers = (&mut b.key, &mut b.value);
+    index.each_changed_entry((old, new), row_id, buffers, |key, value| write_entry(txn, key, value, as_new.old))
 }
 
 fn replace_entry(
@@ -596,14 +619,15 @@ fn replace_entry(
     index: &IndexCodec,
     (old, new): (&[Value], &[Value]),
     row_id: u64,
+    as_new: AsNew,
     b: &mut Buffers,
 ) -> Result<()> {
-    index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
-    index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+    let was_unique = index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+    let unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
     if b.old_key != b.key {
-        txn.delete(&b.old_key)?;
+        write_entry(txn, &b.old_key, None, as_new.old && !was_unique)?;
     } else if b.old_value == b.value {
         return Ok(());
     }
-    txn.put(&b.key, &b.value)
+    write_entry(txn, &b.key, Some(&b.value), as_new.new && !unique)
 }

@@ -5,6 +5,14 @@ use vaquita_types::schema::TableId;
 /// Bytes of the index id that every key starts with.
 pub const INDEX_ID_BYTES: usize = 4;
 
+/// The index id that a key begins with. Keys in order have ids in order; a key too short for a whole one is filled up with zeros.
+pub fn prefix_of(key: &[u8]) -> u32 {
+    let mut bytes = [0; INDEX_ID_BYTES];
+    let len = key.len().min(INDEX_ID_BYTES);
+    bytes[..len].copy_from_slice(&key[..len]);
+    u32::from_be_bytes(bytes)
+}
+
 /// The lowest id of temporary tables and of their indexes.
 pub const TEMPORARY_ID_MIN: u32 = 1 << 31;
 

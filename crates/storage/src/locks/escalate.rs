@@ -102,7 +102,7 @@ impl LockManager {
         for name in &held.slots {
             let shard = self.shards[(name >> 32) as usize].lock();
             let Some(entry) = shard.entries.get(*name as u32 as usize) else { continue };
-            if let Some(mode) = entry.mode_of(owner.id) {
+            if let Some(mode) = entry.mode_of(owner.id).filter(|_| !entry.is_of_index()) {
                 add(&entry.key, mode, 1);
             }
         }
@@ -117,16 +117,15 @@ impl LockManager {
         found
     }
 
-    /// A key of `[lower, upper)` whose entry is so.
+    /// A key of `[lower, upper)` whose entry is so, or the key of the index as a whole.
     pub(super) fn find_key(&self, lower: &[u8], upper: &[u8], matches: impl Fn(&Entry) -> bool) -> Option<Vec<u8>> {
         self.shards.iter().find_map(|shard| {
             let shard = shard.lock();
             let inside = |e: &&Entry| {
-                e.key.as_slice() >= lower
-                    && (upper.is_empty() || e.key.as_slice() < upper)
-                    && !e.key.starts_with(&TABLE_KEY_PREFIX)
+                let is_between = e.key.as_slice() >= lower && (upper.is_empty() || e.key.as_slice() < upper);
+                (is_between || e.is_of_index() && lower.starts_with(&e.key)) && !e.key.starts_with(&TABLE_KEY_PREFIX)
             };
-            shard.locked().filter(inside).find(|e| matches(e)).map(|e| e.key.clone())
+            shard.locked().filter(inside).find(|e| matches(e)).map(|e| e.key.to_vec())
         })
     }
 }

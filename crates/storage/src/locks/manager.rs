@@ -9,16 +9,17 @@
 //! * LOCK-4: an owner waits for at most one lock; its wait ends exactly once: granted, victim,
 //!   interrupted or timed out (`WaitState`).
 //!
-//! A free lock costs one mutex, one hash probe and no allocation in steady state: freed entries
-//! keep their buffers.
+//! A free lock costs one mutex, one hash probe and no allocation in steady state, unless its key is a long one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use vaquita_types::errno::{ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_WAIT_TIMEOUT};
-use vaquita_types::schema::TableId;
+use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result};
 
 use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
@@ -27,7 +28,8 @@ use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget, Pa
 use crate::base::hooks::{Statements, Threads};
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::base::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
+use crate::base::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard, SINGLE_LOCKS};
+use crate::encoding::ids::{INDEX_ID_BYTES, prefix_of};
 use crate::encoding::key_hash;
 
 /// Locks of tables live under an index id that no index has.
@@ -164,6 +166,8 @@ pub struct HeldLocks {
     pub(super) ranges: usize,
     /// Row locks that were left by the last escalation.
     left: usize,
+    /// Indexes that were to be locked for entries anywhere in them, by id, and whether they are.
+    indexes: FxHashMap<u32, bool>,
 }
 
 /// Row locks that a transaction takes before it tries to escalate them.
@@ -215,11 +219,14 @@ pub(super) struct Shard {
     free: Vec<u32>,
 }
 
+/// Most locks have one holder, and a key of so many bytes: they are one piece of memory.
+const KEY_BYTES_INLINE: usize = 24;
+
 #[derive(Default)]
 pub(super) struct Entry {
     hash: u64,
-    pub(super) key: Vec<u8>,
-    granted: Vec<Grant>,
+    pub(super) key: SmallVec<[u8; KEY_BYTES_INLINE]>,
+    granted: SmallVec<[Grant; 1]>,
     queue: VecDeque<Request>,
 }
 
@@ -285,6 +292,46 @@ impl LockManager {
         self.lock_and_pass_ranges(owner, held, key, mode, policy)
     }
 
+    /// Locks an entry of an index that is not unique, to write it. Nobody competes for it, but a range that a SERIALIZABLE transaction has read
+    /// must stay as it was. Who has many locks says once that it writes anywhere in the index: in place of each entry's lock it has an IX lock
+    /// of the index, unless others have ranges there.
+    pub fn lock_entry(&self, owner: &Arc<Owner>, held: &mut HeldLocks, key: &[u8], policy: LockPolicy) -> Result<Acquired> {
+        if held.slots.len() >= SINGLE_LOCKS || !held.indexes.is_empty() {
+            let index = prefix_of(key);
+            let is_whole = match held.indexes.get(&index) {
+                Some(known) => *known,
+                None => {
+                    let locked = self.lock_index(owner, held, index);
+                    held.indexes.insert(index, locked);
+                    locked
+                }
+            };
+            if is_whole {
+                return Ok(Acquired::Held);
+            }
+        }
+        self.lock_key(owner, held, key, LockMode::X, policy)
+    }
+
+    /// False: others have ranges in the index, or have read what its lock does not let them read.
+    fn lock_index(&self, owner: &Arc<Owner>, held: &mut HeldLocks, index: u32) -> bool {
+        let key = index.to_be_bytes();
+        let acquired = match self.lock(owner, held, &key, LockMode::IX, LockPolicy::SkipLocked) {
+            Ok(Acquired::Skipped) | Err(_) => return false,
+            Ok(acquired) => acquired,
+        };
+        // As `announce` says: a range is either seen here, or sees the lock.
+        if !self.ranges.any_beside(held.ranges) || !self.ranges.others_within(owner.id, &key) {
+            return true;
+        }
+        if acquired == Acquired::New
+            && let Some(name) = held.slots.pop()
+        {
+            self.release_slot(&mut self.shards[(name >> 32) as usize].lock(), name as u32, owner.id);
+        }
+        false
+    }
+
     fn lock_and_pass_ranges(
         &self,
         owner: &Arc<Owner>,
@@ -335,7 +382,7 @@ impl LockManager {
         // Announced first, so that a writer either sees the range or is seen by the search below.
         self.ranges.announce();
         loop {
-            let written = |e: &Entry| e.granted.iter().any(|g| g.owner != owner.id && g.mode == LockMode::X);
+            let written = |e: &Entry| e.granted.iter().any(|g| g.owner != owner.id && !g.mode.compatible(LockMode::S));
             let found = self.ranges.try_grant(owner.id, LockMode::S, lower, upper, || self.find_key(lower, upper, written));
             let Some(written) = found else {
                 held.ranges += 1;
@@ -377,6 +424,7 @@ impl LockManager {
             self.ranges.release_all(owner, &self.graph);
             held.ranges = 0;
         }
+        held.indexes.clear();
     }
 
     /// What `owner` holds.
@@ -402,6 +450,9 @@ impl LockManager {
             match target {
                 LockTarget::Key(key) => self.lock(owner, held, key, *mode, LockPolicy::NoWait).map(|_| ())?,
                 LockTarget::Table(table) => self.lock_table(owner, held, *table, *mode, LockPolicy::NoWait).map(|_| ())?,
+                LockTarget::Index(index) => {
+                    self.lock(owner, held, &index.0.to_be_bytes(), *mode, LockPolicy::NoWait).map(|_| ())?;
+                }
                 LockTarget::Range(lower, upper) => {
                     self.ranges.announce();
                     self.ranges.try_grant(owner.id, *mode, lower, upper, || None);
@@ -680,7 +731,7 @@ struct SlotLock<'a> {
 
 impl Shard {
     fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
-        self.table.find(hash, |&slot| self.entries[slot as usize].key == key).copied()
+        self.table.find(hash, |&slot| *self.entries[slot as usize].key == *key).copied()
     }
 
     fn insert(&mut self, hash: u64, key: &[u8]) -> u32 {
@@ -707,16 +758,11 @@ impl Shard {
     }
 
     fn free_if_unused(&mut self, slot: u32) {
-        /// Buffers above this are given back with the entry.
-        const KEPT_KEY_BYTES: usize = 256;
         let entry = &mut self.entries[slot as usize];
         if !entry.granted.is_empty() || !entry.queue.is_empty() {
             return;
         }
-        entry.key.clear();
-        if entry.key.capacity() > KEPT_KEY_BYTES {
-            entry.key = Vec::new();
-        }
+        entry.key = SmallVec::new();
         if let Ok(found) = self.table.find_entry(entry.hash, |&s| s == slot) {
             found.remove();
         }
@@ -836,10 +882,18 @@ impl Entry {
     }
 
     fn target(&self) -> LockTarget {
+        if self.is_of_index() {
+            return LockTarget::Index(IndexId(prefix_of(&self.key)));
+        }
         match self.key.strip_prefix(&TABLE_KEY_PREFIX).and_then(|id| <[u8; 4]>::try_from(id).ok()) {
             Some(id) => LockTarget::Table(TableId(u32::from_be_bytes(id))),
-            None => LockTarget::Key(self.key.clone()),
+            None => LockTarget::Key(self.key.to_vec()),
         }
+    }
+
+    /// An index as a whole: keys of entries are longer than its id.
+    pub(super) fn is_of_index(&self) -> bool {
+        self.key.len() == INDEX_ID_BYTES
     }
 }
 

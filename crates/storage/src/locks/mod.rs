@@ -27,13 +27,13 @@ mod tests;
 
 use std::time::Duration;
 
-use vaquita_types::schema::TableId;
+use vaquita_types::schema::{IndexId, TableId};
 
 pub use graph::{Deadlock, DeadlockMember};
 pub use interrupt::{EndsWait, Interrupt, InterruptReason, count_looks, looks};
 pub use manager::{Acquired, HeldLocks, LockManager, Owner};
 
-/// Row locks are S or X; tables also know the intention modes.
+/// Row locks are S or X; tables and indexes also know the intention modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LockMode {
@@ -55,7 +55,7 @@ impl LockMode {
         self == other || self == X || (other == IS)
     }
 
-    /// Of tables only.
+    /// Of tables and indexes only.
     pub fn is_intention(self) -> bool {
         matches!(self, LockMode::IS | LockMode::IX)
     }
@@ -99,6 +99,8 @@ pub enum LockTarget {
     /// A row or an index entry, by its key bytes.
     Key(Vec<u8>),
     Table(TableId),
+    /// An index: who writes very many entries of it has IX, and a SERIALIZABLE reader of a range that has met that, S.
+    Index(IndexId),
     /// All keys in `[lower, upper)`; an empty `upper` is no bound.
     Range(Vec<u8>, Vec<u8>),
 }

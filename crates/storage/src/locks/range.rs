@@ -85,6 +85,11 @@ impl RangeLocks {
         self.any() && self.state.lock().granted.iter().any(|r| r.owner == owner && r.mode.covers(mode) && r.contains(key))
     }
 
+    /// Others have ranges of keys that begin so.
+    pub fn others_within(&self, owner: u64, prefix: &[u8]) -> bool {
+        self.state.lock().granted.iter().any(|r| r.owner != owner && r.lower.starts_with(prefix))
+    }
+
     pub fn announce(&self) {
         self.announced.fetch_add(1, Ordering::SeqCst);
     }

@@ -25,6 +25,10 @@ impl Session {
         self.locks.lock_key(&self.owner, &mut self.held, key.as_bytes(), mode, policy)
     }
 
+    fn entry(&mut self, key: &str, policy: LockPolicy) -> Result<Acquired> {
+        self.locks.lock_entry(&self.owner, &mut self.held, key.as_bytes(), policy)
+    }
+
     fn range(&mut self, lower: &str, upper: &str) -> Result<()> {
         self.locks.lock_range(&self.owner, &mut self.held, lower.as_bytes(), upper.as_bytes(), LONG)
     }
@@ -364,7 +368,6 @@ fn two_readers_that_write_into_each_others_range_deadlock() {
     assert_empty(&locks);
 }
 
-/// Many threads, few keys, random modes: nobody hangs, exclusion holds, nothing is left behind.
 #[test]
 fn very_many_row_locks_become_a_range() {
     let locks = manager();
@@ -452,6 +455,73 @@ fn locks_that_are_joined_are_a_range() {
     assert_empty(&locks);
 }
 
+/// More than a transaction locks one by one.
+const MANY: u32 = 50;
+
+fn entry(n: u32) -> String {
+    format!("one {n:08}")
+}
+
+#[test]
+fn who_writes_many_entries_locks_their_index_as_a_whole() {
+    let locks = manager();
+    let [mut a, mut b, reader] = [1, 2, 3].map(|id| session(&locks, id));
+    for writer in [&mut a, &mut b] {
+        for n in 0..MANY {
+            writer.entry(&format!("one {n:04}{:04}", writer.owner.id), LONG).unwrap();
+        }
+        assert!(writer.held.len() < MANY as usize, "{} locks", writer.held.len());
+        assert_eq!(writer.entry("one ", LONG).unwrap(), Acquired::Held);
+    }
+    // Somewhere else.
+    assert_eq!(a.entry("two 1", LONG).unwrap(), Acquired::Held);
+    let reader = waiting(reader, |s| s.range("one 5", "one 6"));
+    a.end();
+    assert!(!reader.is_finished());
+    b.end();
+    let (mut reader, read) = reader.join().unwrap();
+    read.unwrap();
+    // From now on entries of that index are locked one by one, and the range stays as it was read.
+    for n in 0..MANY {
+        assert_eq!(a.entry(&entry(n), LockPolicy::NoWait).unwrap(), Acquired::New);
+    }
+    assert_eq!(code(a.entry("one 55", LockPolicy::NoWait)), 3572);
+    assert_eq!(a.entry("one 55", LockPolicy::SkipLocked).unwrap(), Acquired::Skipped);
+    assert_eq!(a.entry("two 55", LockPolicy::NoWait).unwrap(), Acquired::Held);
+    // Its own entries are no matter of the reader's.
+    for n in 0..MANY {
+        assert!(reader.entry(&format!("one 5{n:04}"), LockPolicy::NoWait).is_ok());
+    }
+    a.end();
+    reader.end();
+    assert_empty(&locks);
+}
+
+/// A range of many row locks may stand for what a SERIALIZABLE transaction reads later.
+#[test]
+fn no_range_is_made_over_entries_of_others() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    for n in 0..MANY {
+        a.entry(&entry(2 * n), LONG).unwrap();
+    }
+    for n in 0..3_000 {
+        b.lock(&format!("one 9{n:07}"), LockMode::X, LONG).unwrap();
+    }
+    assert_eq!(b.held.len(), 3_000);
+    assert!(!locks.join(&b.owner, &mut b.held, 0, b"one 90000000", b"one 90002999"));
+    a.end();
+    assert!(locks.join(&b.owner, &mut b.held, 0, b"one 90000000", b"one 90002999"));
+    // And no index is locked over a range of others.
+    for n in 0..MANY {
+        assert_eq!(a.entry(&entry(n), LONG).unwrap(), Acquired::New);
+    }
+    a.end();
+    b.end();
+    assert_empty(&locks);
+}
+
+/// Many threads, few keys, random modes: nobody hangs, exclusion holds, nothing is left behind.
 #[test]
 fn random_locking_excludes_and_ends() {
     use std::sync::atomic::{AtomicI64, Ordering};

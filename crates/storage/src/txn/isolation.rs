@@ -40,7 +40,7 @@ use vaquita_types::{Error, Result};
 use super::damage::data_error;
 use super::{Locked, Reads, SharedView, Transaction, Version};
 use crate::commit::active::Isolation;
-use crate::locks::{Acquired, LockMode, LockPolicy};
+use crate::locks::{Acquired, HeldLocks, LockManager, LockMode, LockPolicy, Owner};
 use crate::rocks::{Family, Snapshot};
 
 impl Transaction {
@@ -154,11 +154,25 @@ impl Transaction {
         Ok(self.acquire(key, mode, policy)? != Acquired::Skipped)
     }
 
+    /// Locks an entry of an index that is not unique, to write it.
+    pub(crate) fn lock_entry(&mut self, key: &[u8], policy: LockPolicy) -> Result<bool> {
+        let acquired = self.acquire_by(|locks, owner, held| locks.lock_entry(owner, held, key, policy))?;
+        Ok(acquired != Acquired::Skipped)
+    }
+
     fn acquire(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
+        self.acquire_by(|locks, owner, held| locks.lock_key(owner, held, key, mode, policy))
+    }
+
+    #[inline]
+    fn acquire_by(
+        &mut self,
+        lock: impl FnOnce(&LockManager, &Arc<Owner>, &mut HeldLocks) -> Result<Acquired>,
+    ) -> Result<Acquired> {
         self.owner();
         let Some(owner) = &self.owner else { return Ok(Acquired::Skipped) };
         let waits = owner.waits();
-        let acquired = self.store.locks().lock_key(owner, &mut self.held, key, mode, policy)?;
+        let acquired = lock(self.store.locks(), owner, &mut self.held)?;
         owner.set_rows_locked(self.held.len() as u64);
         if owner.waits() != waits && self.outlives_its_snapshot() {
             return Err(self.conflict());

@@ -600,12 +600,25 @@ impl Transaction {
         self.write(Family::Data, key, Some(value))
     }
 
-    /// As `put`, of a key that this transaction has not written: an entry of an index that is not unique, of a new row.
-    pub fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    /// As `put`, or `delete`, of a key that this transaction has not written: an entry of an index that is not unique, of a row of which
+    /// `takes_entries_as_new` or `takes_entries_of_new_row` has said so.
+    pub fn write_new(&mut self, key: &[u8], write: Option<&[u8]>) -> Result<()> {
         self.before_write(Family::Data, key)?;
-        self.writes.write_new(key, value);
+        self.writes.write_new(key, write);
         self.after_write();
         Ok(())
+    }
+
+    /// Before a row is changed: its entries may be written by `write_new`.
+    #[inline]
+    pub fn takes_entries_as_new(&self, clustered_key: &[u8]) -> bool {
+        self.writes.takes_entries_as_new(clustered_key)
+    }
+
+    /// Before a row is written that is not there: its entries may be written by `write_new`.
+    #[inline]
+    pub fn takes_entries_of_new_row(&self, clustered_key: &[u8]) -> bool {
+        self.writes.takes_entries_of_new_row(clustered_key)
     }
 
     /// As `put` of new rows, whose keys are ascending and above all of their index that this transaction has written.

@@ -3,10 +3,10 @@
 //! Each index (the first four bytes of a key) has a shard of its own. A shard is a tree and a tail: a key above all others is
 //! appended to the tail, which costs one comparison and no allocation where the tree costs some twenty and two.
 //!
-//! Keys of which the caller knows that the map has none of them may come in any order (`insert_new`: entries of an index that is not
-//! unique). As long as nothing else happens to their shard they are kept as they come, in its *heap*, and sorted when somebody reads
-//! them: mostly when they are committed. Example: an INSERT of rows with ascending primary keys and random values of an indexed
-//! column appends to the tail of one shard and to the heap of another.
+//! Keys of which the caller knows that the map has none of them may come in any order, with a value or as deleted (`insert_new`: entries of
+//! an index that is not unique). As long as nothing else happens to their shard they are kept as they come, in its *heap*, and sorted when
+//! somebody reads them: mostly when they are committed. Example: an INSERT of rows with ascending primary keys and random values of an
+//! indexed column appends to the tail of one shard and to the heap of another, and so does the DELETE of these rows.
 //!
 //! Invariants:
 //! * MAP-1: shards ascend by prefix and none is empty.
@@ -17,12 +17,11 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
-use crate::base::invariants::holds;
+use crate::base::invariants::{CHECKED, holds};
+use crate::encoding::ids::prefix_of;
 
 /// A value, or `None` for a deleted key.
 pub type Write = Option<Box<[u8]>>;
-
-const PREFIX_BYTES: usize = 4;
 
 #[derive(Default)]
 pub struct WriteMap {
@@ -108,14 +107,6 @@ pub enum InsertedNew<'m> {
     NoHeap,
 }
 
-/// Keys in order have prefixes in order; a key too short for a whole one is filled up with zeros.
-pub fn prefix_of(key: &[u8]) -> u32 {
-    let mut bytes = [0; PREFIX_BYTES];
-    let len = key.len().min(PREFIX_BYTES);
-    bytes[..len].copy_from_slice(&key[..len]);
-    u32::from_be_bytes(bytes)
-}
-
 impl WriteMap {
     pub fn is_empty(&self) -> bool {
         self.shards.is_empty()
@@ -158,14 +149,14 @@ impl WriteMap {
     }
 
     /// Adds a key that the map does not have, if its index takes keys in any order.
-    pub fn insert_new(&mut self, key: &[u8], value: &[u8]) -> InsertedNew<'_> {
+    pub fn insert_new(&mut self, key: &[u8], write: Option<&[u8]>) -> InsertedNew<'_> {
         let at = self.place_for(key);
         let shard = &mut self.shards[at];
-        if !shard.takes_in_any_order(key, value) {
+        if !shard.takes_in_any_order(key, write) {
             return InsertedNew::NoHeap;
         }
         self.len += 1;
-        let number = shard.heap.push(key, value);
+        let number = shard.heap.push(key, write);
         InsertedNew::Heaped(number, &mut shard.note)
     }
 
@@ -467,14 +458,18 @@ impl Tail {
 }
 
 impl Heap {
-    fn entry(&self, number: usize) -> Option<(&[u8], &[u8])> {
+    fn entry(&self, number: usize) -> Option<(&[u8], Option<&[u8]>)> {
         let place = self.entries.get(number)?;
-        let slice = |at: u32, len: u32| self.bytes.get(at as usize..at as usize + len as usize).unwrap_or(&[]);
-        Some((slice(place.key, place.key_len), slice(place.value, place.value_len)))
+        let value = (place.value_len != DELETED).then(|| self.slice(place.value, place.value_len));
+        Some((self.slice(place.key, place.key_len), value))
+    }
+
+    fn slice(&self, at: u32, len: u32) -> &[u8] {
+        self.bytes.get(at as usize..at as usize + len as usize).unwrap_or(&[])
     }
 
     fn key(&self, number: usize) -> Option<&[u8]> {
-        self.entry(number).map(|(key, _)| key)
+        self.entries.get(number).map(|place| self.slice(place.key, place.key_len))
     }
 
     pub fn len(&self) -> usize {
@@ -486,11 +481,11 @@ impl Heap {
         numbers.filter_map(|number| self.key(number))
     }
 
-    fn push(&mut self, key: &[u8], value: &[u8]) -> usize {
-        let at = self.bytes.len() as u32;
+    fn push(&mut self, key: &[u8], write: Option<&[u8]>) -> usize {
+        let (at, key_len) = (self.bytes.len() as u32, key.len() as u32);
         self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
-        let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+        self.bytes.extend_from_slice(write.unwrap_or(&[]));
+        let value_len = write.map_or(DELETED, |value| value.len() as u32);
         self.entries.push(Place { key: at, key_len, value: at + key_len, value_len });
         self.entries.len() - 1
     }
@@ -513,14 +508,16 @@ impl Heap {
             let shared = self.keys(1..self.len()).fold(key(0).len(), |shared, other| common_bytes(&key(0)[..shared], other));
             let mut heads: Vec<(u64, u32)> = (0..self.entries.len() as u32).map(|n| (head(&key(n)[shared..]), n)).collect();
             heads.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
+            if CHECKED {
+                holds(heads.windows(2).all(|pair| key(pair[0].1) != key(pair[1].1)), "MAP-3: a heap has no key twice");
+            }
             heads.into_iter().map(|(_, number)| number).collect()
         })
     }
 
     /// The entry at a position of the order.
     fn sorted(&self, at: usize) -> Option<(&[u8], Option<&[u8]>)> {
-        let (key, value) = self.entry(*self.order().get(at)? as usize)?;
-        Some((key, Some(value)))
+        self.entry(*self.order().get(at)? as usize)
     }
 
     /// Where in the order the first key is that is not below `key`, or, `above`, the first above it.
@@ -584,10 +581,10 @@ impl Shard {
     }
 
     /// A heap that is read between writes would be sorted again and again.
-    fn takes_in_any_order(&self, key: &[u8], value: &[u8]) -> bool {
+    fn takes_in_any_order(&self, key: &[u8], write: Option<&[u8]>) -> bool {
         let is_empty = self.tree.is_empty() && self.tail.entries.is_empty();
         let was_read = self.heap.was_read || self.heap.order.get().is_some();
-        is_empty && !was_read && self.heap.bytes.len() + key.len() + value.len() <= TAIL_BYTES_MAX
+        is_empty && !was_read && self.heap.bytes.len() + key.len() + write.map_or(0, <[u8]>::len) <= TAIL_BYTES_MAX
     }
 
     fn settle(&mut self) -> Heap {
@@ -797,14 +794,15 @@ mod tests {
                     }
                     2 | 3 if !model.contains_key(&key) => {
                         let heaped = model.keys().filter(|k| of_index(k)).count();
-                        match map.insert_new(&key, &[what]) {
+                        let write: Write = (what == 2).then(|| vec![what].into());
+                        match map.insert_new(&key, write.as_deref()) {
                             InsertedNew::Heaped(number, _) => prop_assert_eq!(number, heaped),
                             InsertedNew::NoHeap => {
                                 map.settle(prefix_of(&key));
-                                map.insert(&key, Some(&[what]));
+                                map.insert(&key, write.as_deref());
                             }
                         }
-                        model.insert(key.clone(), Some(vec![what].into()));
+                        model.insert(key.clone(), write);
                     }
                     4 if map.heaped().contains(&prefix_of(&key)) => {
                         prop_assert!(matches!(map.insert(&key, None), Inserted::Heaped));

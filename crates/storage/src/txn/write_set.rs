@@ -3,9 +3,9 @@
 //! A write is a value or a tombstone; the latest one of a key counts. The undo log holds what
 //! each write replaced, so that going back to a `Mark` costs what was written since. Example:
 //! put k=1, mark, put k=2, delete l; rolling back to the mark removes l's tombstone and puts 1
-//! back. Values under ascending keys have one undo entry together, which names the first: when it is their turn to be undone, all
-//! keys of the index from there on are theirs. Entries of an index that is not unique, written in any order, have one as well, until
-//! the index has a write of another kind (`settle`).
+//! back. Writes of ascending keys have one undo entry together, which names the first: when it is their turn to be undone, all
+//! keys of the index from there on are theirs. Entries of an index that is not unique, written or deleted in any order, have one as well,
+//! until the index has a write of another kind (`settle`).
 //!
 //! What a session writes into its temporary tables may stay here when its transaction commits (`carry`): nobody else
 //! reads it, and no crash need find it again. Carried writes have no undo entries, so no rollback takes them away.
@@ -24,11 +24,10 @@ use std::ops::Bound;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
-use super::write_map::{Inserted, InsertedNew, Packed, Write, WriteMap, prefix_of};
+use super::write_map::{Inserted, InsertedNew, Packed, Write, WriteMap};
 use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::commit::log_buffer::LogBuffer;
-use crate::encoding::ids::INDEX_ID_BYTES;
-use crate::encoding::ids::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
+use crate::encoding::ids::{INDEX_ID_BYTES, TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table, prefix_of};
 use crate::rocks::Family;
 use crate::spill::scratch::{Scratches, Spill};
 
@@ -66,6 +65,8 @@ pub struct WriteSet {
     bytes: usize,
     /// Keys of `data` whose writes were carried over from earlier transactions.
     carried: usize,
+    /// A heap has got a deletion.
+    deletes_entries: bool,
     /// The beginning of the running statement.
     statement: Mark,
     /// Savepoints, ascending.
@@ -165,8 +166,7 @@ impl WriteSet {
         let (end, since) = (self.end().0, self.latest_mark().0);
         let bytes = key.len() + write.map_or(0, <[u8]>::len);
         let before = match self.map_mut(family).insert(key, write) {
-            // A deletion has an entry of its own, by which `carry` finds it.
-            Inserted::Appended(note) if family == Family::Data && write.is_some() => {
+            Inserted::Appended(note) if family == Family::Data && !is_carried_deletion(key, write) => {
                 if note.is_none_or(|at| at < since) {
                     *note = Some(end);
                     self.undo.push(Undo::Appended { first: key.into() });
@@ -203,17 +203,34 @@ impl WriteSet {
         self.bytes += APPENDED_OVERHEAD_BYTES * entries.len() + entries.bytes();
     }
 
-    /// As `write` of a value, of a data key that this set has no write of.
-    pub fn write_new(&mut self, key: &[u8], value: &[u8]) {
+    /// As `write`, of a data key that this set has no write of.
+    pub fn write_new(&mut self, key: &[u8], write: Option<&[u8]>) {
+        if is_carried_deletion(key, write) {
+            return self.write(Family::Data, key, write);
+        }
         let (end, since) = (self.end().0, self.latest_mark().0);
-        let InsertedNew::Heaped(number, note) = self.data.insert_new(key, value) else {
-            return self.write(Family::Data, key, Some(value));
+        let InsertedNew::Heaped(number, note) = self.data.insert_new(key, write) else {
+            return self.write(Family::Data, key, write);
         };
+        self.deletes_entries |= write.is_none();
         if note.is_none_or(|at| at < since) {
             *note = Some(end);
             self.undo.push(Undo::Heaped { index: prefix_of(key), number });
         }
-        self.bytes += APPENDED_OVERHEAD_BYTES + key.len() + value.len();
+        self.bytes += APPENDED_OVERHEAD_BYTES + key.len() + write.map_or(0, <[u8]>::len);
+    }
+
+    /// Whether `write_new` may be asked to write the entries of a row with this clustered key: none of them is among the writes in memory,
+    /// since they have the clustered key, and are written together with the row.
+    #[inline]
+    pub fn takes_entries_as_new(&self, clustered_key: &[u8]) -> bool {
+        self.data.get(clustered_key).is_none()
+    }
+
+    /// The same of a row that was not there: it can have been written before only if it was deleted.
+    #[inline]
+    pub fn takes_entries_of_new_row(&self, clustered_key: &[u8]) -> bool {
+        !self.deletes_entries || self.takes_entries_as_new(clustered_key)
     }
 
     /// The index has a write that its heap cannot hold.
@@ -576,6 +593,11 @@ impl WriteSet {
     }
 }
 
+/// A deletion in a temporary table has an undo entry of its own, by which `carry` finds it.
+fn is_carried_deletion(key: &[u8], write: Option<&[u8]>) -> bool {
+    write.is_none() && is_temporary_key(key)
+}
+
 /// What the entries changed row counts by.
 fn rows_of(undo: &[Undo]) -> Vec<(TableId, i64)> {
     let mut rows: Vec<(TableId, i64)> = Vec::new();
@@ -607,6 +629,7 @@ mod tests {
         Put(u8, u8),
         /// If the set has no write of it.
         PutNew(u8, u8),
+        DeleteNew(u8),
         Delete(u8),
         Rows(i64),
         Savepoint,
@@ -624,6 +647,7 @@ mod tests {
         let op = prop_oneof![
             6 => (0u8..12, any::<u8>()).prop_map(|(k, v)| Op::Put(k, v)),
             6 => (0u8..12, any::<u8>()).prop_map(|(k, v)| Op::PutNew(k, v)),
+            4 => (0u8..12).prop_map(Op::DeleteNew),
             3 => (0u8..12).prop_map(Op::Delete),
             3 => (-3i64..4).prop_map(Op::Rows),
             2 => Just(Op::Savepoint),
@@ -713,8 +737,12 @@ mod tests {
                         model.0.insert(k, Some(v));
                     }
                     Op::PutNew(k, v) => if let std::collections::btree_map::Entry::Vacant(place) = model.0.entry(k) {
-                        set.write_new(&key(k), &[v]);
+                        set.write_new(&key(k), Some(&[v]));
                         place.insert(Some(v));
+                    }
+                    Op::DeleteNew(k) => if let std::collections::btree_map::Entry::Vacant(place) = model.0.entry(k) {
+                        set.write_new(&key(k), None);
+                        place.insert(None);
                     }
                     Op::Delete(k) => {
                         set.write(Family::Data, &key(k), None);

@@ -17,7 +17,8 @@
 //! deletes the row, then scans c's index for 1, and locks and deletes each row there as `DELETE FROM c` would.
 
 use vaquita_storage::{
-    Direction, Duplicate, Entry, KeyRange, LockMode, Locked, ScanOptions, Table, Version, Written, reference_lock,
+    Cursor, Direction, Duplicate, Entry, IndexCodec, KeyRange, LockMode, Locked, ScanOptions, Table, Version, Written,
+    reference_lock,
 };
 use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
@@ -314,6 +315,7 @@ impl ToChild {
         self.for_each_child(
             statement,
             values,
+            AtOnce::One,
             |key| {
                 statement.txn.borrow_mut().lock_key(key, LockMode::S, statement.lock_wait())?;
                 Ok(())
@@ -350,7 +352,9 @@ impl ToChild {
             debug_assert!(locked != Locked::Skipped);
             Ok(())
         };
-        self.for_each_child(statement, values, lock, |key, row| {
+        // A trigger may write more children.
+        let at_once = if matches!(rows, ChildRows::Plain(_)) { AtOnce::Many } else { AtOnce::One };
+        self.for_each_child(statement, values, at_once, lock, |key, row| {
             statement.interrupt.check()?;
             // It is on the way to its own children, which stand before it.
             if children_first && chain.has_row(child, key) {
@@ -415,6 +419,7 @@ impl ToChild {
         &self,
         statement: &Execution<'_>,
         values: &[&Value],
+        at_once: AtOnce,
         lock: impl Fn(&[u8]) -> Result<()>,
         mut f: impl FnMut(&[u8], Vec<Value>) -> Result<bool>,
     ) -> Result<()> {
@@ -423,28 +428,58 @@ impl ToChild {
         };
         let Some(codec) = self.child.codec.indexes().get(self.index) else { return Err(no_index()) };
         let mut cursor = statement.txn.borrow().scan(KeyRange::prefix(&prefix), Direction::Forward, latest())?;
-        let (mut key, mut stored) = (Vec::new(), Vec::new());
         let own_collations = collations_at(&self.child.def, &self.columns);
-        loop {
-            {
-                let txn = statement.txn.borrow();
-                let Some((entry, value)) = cursor.next(&txn)? else { break };
-                codec.clustered_key(Entry { key: entry, value }, &mut key)?;
-            }
-            lock(&key)?;
-            // It may have gone, or got another parent, before we had the lock.
-            if !statement.txn.borrow().get(&key, Version::Latest, &mut stored)? {
-                continue;
-            }
-            let row = self.child.codec.decode_row(&key, &stored)?;
-            let Some(own) = self::values(&row, &self.columns) else { continue };
-            if key_of(&self.child, self.index, &self.columns, &own, &own_collations)?.is_some_and(|own| own == prefix)
-                && !f(&key, row)?
-            {
+        let (mut keys, mut stored) = (Vec::new(), Vec::new());
+        'children: loop {
+            at_once.read(statement, codec, &mut cursor, &mut keys)?;
+            if keys.is_empty() {
                 break;
+            }
+            for key in keys.drain(..) {
+                lock(&key)?;
+                // It may have gone, or got another parent, before we had the lock.
+                if !statement.txn.borrow().get(&key, Version::Latest, &mut stored)? {
+                    continue;
+                }
+                let row = self.child.codec.decode_row(&key, &stored)?;
+                let Some(own) = self::values(&row, &self.columns) else { continue };
+                if key_of(&self.child, self.index, &self.columns, &own, &own_collations)?.is_some_and(|own| own == prefix)
+                    && !f(&key, row)?
+                {
+                    break 'children;
+                }
             }
         }
         statement.txn.borrow().finish_scan(cursor);
+        Ok(())
+    }
+}
+
+/// How many keys of children are read before the first of them is changed.
+#[derive(Clone, Copy)]
+enum AtOnce {
+    One,
+    /// A scan that goes on in an index that is being changed finds the changes among what it reads, and must have them sorted.
+    Many,
+}
+
+/// Of keys that are read at once.
+const KEY_BYTES_AT_ONCE: usize = 1 << 20;
+
+impl AtOnce {
+    /// The clustered keys of the entries that come next.
+    fn read(self, statement: &Execution<'_>, codec: &IndexCodec, cursor: &mut Cursor, keys: &mut Vec<Vec<u8>>) -> Result<()> {
+        let txn = statement.txn.borrow();
+        let mut bytes = 0;
+        while let Some((key, value)) = cursor.next(&txn)? {
+            let mut clustered = Vec::new();
+            codec.clustered_key(Entry { key, value }, &mut clustered)?;
+            bytes += clustered.len() + size_of::<Vec<u8>>();
+            keys.push(clustered);
+            if matches!(self, AtOnce::One) || bytes >= KEY_BYTES_AT_ONCE {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -125,6 +125,11 @@ impl Record {
                 w.string(lower);
                 w.string(upper);
             }
+            LockTarget::Index(id) => {
+                w.byte(5);
+                w.byte(*mode as u8);
+                w.int(u64::from(id.0));
+            }
         });
         w.list(&self.rows, |w, (table, delta)| {
             w.int(u64::from(table.0));
@@ -167,19 +172,21 @@ fn read_lock(r: &mut Reader<'_>) -> Option<(LockTarget, LockMode)> {
         0 => (LockTarget::Key(r.bytes()?.to_vec()), LockMode::S),
         1 => (LockTarget::Key(r.bytes()?.to_vec()), LockMode::X),
         2 => {
-            let mode = match r.byte()? {
-                0 => LockMode::IS,
-                1 => LockMode::IX,
-                2 => LockMode::S,
-                3 => LockMode::X,
-                _ => return None,
-            };
+            let mode = read_mode(r)?;
             (LockTarget::Table(TableId(r.narrow()?)), mode)
         }
         3 => (LockTarget::Range(r.bytes()?.to_vec(), r.bytes()?.to_vec()), LockMode::S),
         4 => (LockTarget::Range(r.bytes()?.to_vec(), r.bytes()?.to_vec()), LockMode::X),
+        5 => {
+            let mode = read_mode(r)?;
+            (LockTarget::Index(IndexId(r.narrow()?)), mode)
+        }
         _ => return None,
     })
+}
+
+fn read_mode(r: &mut Reader<'_>) -> Option<LockMode> {
+    [LockMode::IS, LockMode::IX, LockMode::S, LockMode::X].get(usize::from(r.byte()?)).copied()
 }
 
 /// The branches that exist.
@@ -411,6 +418,7 @@ mod tests {
                 (LockTarget::Table(TableId(7)), LockMode::IX),
                 (LockTarget::Key(vec![0, 0, 0, 9, 1]), LockMode::X),
                 (LockTarget::Key(vec![0, 0, 0, 9, 2]), LockMode::S),
+                (LockTarget::Index(IndexId(9)), LockMode::IX),
                 (LockTarget::Range(vec![0, 0, 0, 9], vec![]), LockMode::S),
                 (LockTarget::Range(vec![0, 0, 0, 9, 1], vec![0, 0, 0, 9, 8]), LockMode::X),
             ],
