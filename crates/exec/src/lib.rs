@@ -29,4 +29,4 @@ pub mod show;
 pub mod sink;
 pub mod system;
 
-pub use dml::store_in_variable;
+pub use context::store_in_variable;

@@ -14,6 +14,8 @@ use vaquita_types::temporal::{
 };
 use vaquita_types::{ColumnType, TypeKind, Value};
 
+use crate::eval::coerce::{fraction_micros, temporal_number};
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyValue {
     /// The column's type holds the value.
@@ -111,9 +113,7 @@ fn integer(value: &Value, (min, max): (i128, i128), unsigned: bool) -> KeyValue 
         Value::Float(f) => whole_of_float(*f),
         Value::Decimal(d) => whole_of_decimal(d),
         Value::Bytes(b) => whole_of_decimal(&Decimal::parse(b).value),
-        Value::Date(d) => Whole::Exact(i128::from(d.to_number())),
-        Value::DateTime(d) => Whole::Exact(i128::from(d.to_number())),
-        Value::Time(t) => Whole::Exact(i128::from(t.to_number())),
+        Value::Date(_) | Value::DateTime(_) | Value::Time(_) => whole_of_decimal(&temporal_number(value)),
         Value::Null | Value::Json(_) => return KeyValue::Never,
     };
     match whole {
@@ -170,7 +170,8 @@ fn decimal(value: &Value, ty: &ColumnType) -> KeyValue {
         Value::Float(f) => Decimal::from_f64(*f).0,
         Value::Decimal(d) => d.clone(),
         Value::Bytes(b) => Decimal::parse(b).value,
-        _ => return KeyValue::Never,
+        Value::Date(_) | Value::DateTime(_) | Value::Time(_) => temporal_number(value),
+        Value::Null | Value::Json(_) => return KeyValue::Never,
     };
     let max = Decimal::max_of(ty.length, ty.decimals);
     if d > max {
@@ -199,9 +200,7 @@ fn number(value: &Value) -> Option<f64> {
         Value::Float(f) => *f,
         Value::Decimal(d) => d.to_f64(),
         Value::Bytes(b) => Decimal::parse(b).value.to_f64(),
-        Value::Date(d) => f64::from(d.to_number()),
-        Value::DateTime(d) => d.to_number() as f64 + f64::from(d.micros()) / 1e6,
-        Value::Time(t) => t.to_number() as f64,
+        Value::Date(_) | Value::DateTime(_) | Value::Time(_) => temporal_number(value).to_f64(),
         Value::Null | Value::Json(_) => return None,
     })
 }
@@ -229,10 +228,26 @@ fn as_datetime(value: &Value) -> Option<(DateTime, u32)> {
         Value::Date(d) => Some((d.to_datetime(), 0)),
         Value::DateTime(d) => Some((*d, 0)),
         Value::Bytes(b) => parse_datetime(b, ANY_DATE).ok().map(|p| (p.value, p.nanos)),
-        Value::Int(n) => datetime_from_number(*n, ANY_DATE).ok().map(|(d, _)| (d, 0)),
-        Value::UInt(n) => datetime_from_number(i64::try_from(*n).ok()?, ANY_DATE).ok().map(|(d, _)| (d, 0)),
-        _ => None,
+        number => {
+            let (whole, micros) = whole_and_micros(number)?;
+            let (at, date_only) = datetime_from_number(whole, ANY_DATE).ok()?;
+            // The number of a day has no fraction.
+            Some((if date_only || micros == 0 { at } else { at.add_micros(micros)? }, 0))
+        }
     }
+}
+
+/// A number's whole part, and in microseconds what is behind the point.
+fn whole_and_micros(value: &Value) -> Option<(i64, i64)> {
+    let number = match value {
+        Value::Int(n) => return Some((*n, 0)),
+        Value::UInt(n) => return Some((i64::try_from(*n).ok()?, 0)),
+        Value::Decimal(d) => d.clone(),
+        Value::Float(f) => Decimal::from_f64(*f).0,
+        _ => return None,
+    };
+    let (whole, clamped) = number.truncate(0).to_i64();
+    (!clamped).then(|| (whole, fraction_micros(&number)))
 }
 
 fn date(value: &Value) -> KeyValue {
@@ -266,8 +281,10 @@ fn time(value: &Value, fsp: u8) -> KeyValue {
         Value::Time(t) => Some((*t, 0)),
         Value::DateTime(d) => Some((d.time(), 0)),
         Value::Bytes(b) => parse_time(b).ok().map(|p| (p.value, p.nanos)),
-        Value::Int(n) => time_from_number(*n).ok().map(|(t, _)| (t, 0)),
-        _ => None,
+        number => whole_and_micros(number).and_then(|(whole, micros)| {
+            let (at, _) = time_from_number(whole).ok()?;
+            Some((Time::clamped(at.micros_total() + micros), 0))
+        }),
     };
     let Some((at, nanos)) = at else { return KeyValue::Never };
     let unit = i64::from(10u32.pow(6 - u32::from(fsp.min(6))));
@@ -325,5 +342,14 @@ mod tests {
             KeyValue::Gap { below: key("-1.01"), above: key("-1.00") }
         );
         assert_eq!(to_key_value(&Value::Int(5), &ty), KeyValue::Exact(Value::Decimal(Decimal::parse(b"5.00").value)));
+    }
+
+    #[test]
+    fn times_are_numbers_with_their_fraction() {
+        let time = |text: &[u8]| Value::Time(parse_time(text).unwrap().value);
+        let decimal = Value::Decimal(Decimal::parse(b"5.50").value);
+        assert_eq!(to_key_value(&time(b"00:00:05.5"), &ColumnType::decimal(5, 2)), KeyValue::Exact(decimal));
+        assert_eq!(to_key_value(&time(b"00:00:05.5"), &ColumnType::double()), KeyValue::Exact(Value::Float(5.5)));
+        assert_eq!(to_key_value(&time(b"00:00:05.5"), &ColumnType::bigint()), gap(5, 6));
     }
 }

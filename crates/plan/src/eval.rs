@@ -26,7 +26,7 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::function::FuncCall;
 
 pub use call::DateOrTime;
-pub(crate) use call::{ANY_DATE, arg, is_date_text};
+pub(crate) use call::{ANY_DATE, arg, integer_of_double, is_date_text};
 pub use fold::{
     constant_fold, fold_for_statement, has_steady_parts, is_known_when_run, is_no_truth, is_silent, is_untrue, known_value,
     truth_of_constant,
@@ -112,7 +112,7 @@ fn eval_operation<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>>
         ExprKind::Case { operand, whens, otherwise } => case(operand.as_deref(), whens, otherwise.as_deref(), cx),
         ExprKind::Cast(inner) => {
             let value = eval(inner, cx)?;
-            cast::cast(&value, &inner.ty, &expr.ty, cx.env).map(Cow::Owned)
+            cast::cast(&value, &inner.type_as_text(), &expr.ty, cx.env).map(Cow::Owned)
         }
         ExprKind::UserVar(name) => Ok(Cow::Owned(cx.env.user_var(name))),
         ExprKind::AssignVar(name, inner) => {
@@ -318,6 +318,10 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
         let equal = match (&*needle, &*candidate) {
             (_, Value::Null) => None,
             (Value::Int(a), Value::Int(b)) if rule == CompareAs::Int => Some(a == b),
+            // A text of the row that is no time is equal to none, not midnight as a constant is.
+            (Value::Time(time), Value::Bytes(_)) if rule == CompareAs::Time && !is_constant_text(item) => {
+                Some(coerce::to_time(&candidate, &item.ty, cx.env)?.is_some_and(|read| read == *time))
+            }
             (a, b) => compare::compare(a, &value.ty, b, &item.ty, rule, cx.env)?.map(|o| o.is_eq()),
         };
         match equal {
@@ -330,6 +334,10 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+fn is_constant_text(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_))
 }
 
 /// A text, constant or sent for a parameter, that is read as another kind of value.

@@ -5,6 +5,7 @@
 //! of numbers a type calculates, how many digits and characters it may have, and `cast_to`.
 //! Nothing here evaluates anything but the constants that MySQL too converts while planning.
 
+mod assigned;
 mod between;
 mod build;
 mod call;
@@ -22,9 +23,10 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
+pub use assigned::assigned;
 pub use between::between;
 pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
-pub use call::{as_decimal, as_integer, as_moment, as_number, call, quiet_number};
+pub use call::{as_decimal, as_integer, as_moment, as_number, call, checked_integer, quiet_number};
 pub(crate) use call::{integers_of, moments_of};
 pub use cast::explicit_cast;
 pub use collate::{
@@ -38,7 +40,7 @@ pub(crate) use compare::{is_date, text_beside_text};
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_in_charset, text_of_binary, text_of_number};
 pub use geometry::refuse_opaque;
-pub use merge::{Merged, aggregate_types, merge_two, unify};
+pub use merge::{Merged, aggregate_types, merge_two, to_merged, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
 use crate::expr::{Expr, ExprKind};

@@ -42,17 +42,17 @@ use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Ta
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_ARGUMENT_FOR_LOGARITHM,
-    ER_INVALID_CHARACTER_STRING, ER_INVALID_JSON_VALUE_FOR_CAST, ER_NO_SUCH_TABLE, ER_NUMERIC_JSON_VALUE_OUT_OF_RANGE,
-    ER_TEMPORAL_FUNCTION_OVERFLOW, ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE,
-    ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
+    ER_INVALID_JSON_VALUE_FOR_CAST, ER_NO_SUCH_TABLE, ER_NUMERIC_JSON_VALUE_OUT_OF_RANGE, ER_TEMPORAL_FUNCTION_OVERFLOW,
+    ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
+    WARN_DATA_TRUNCATED,
 };
 use vaquita_types::memory::{self, Reserve};
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 pub(crate) use chains::Chains;
-pub use column_value::{already_stored, local_now, stores_days, value_of_column};
+pub use column_value::{already_stored, is_number, local_now, store_hex, store_in_variable, stores_days, value_of_column};
 pub use frame::Frame;
 pub use join_table::JoinTable;
 pub use kept::Kept;
@@ -180,6 +180,8 @@ pub struct Execution<'a> {
     quiet: Cell<bool>,
     /// The statement changes data in strict mode: what expressions warn of is an error.
     strict: Cell<bool>,
+    /// So is what rows warn of that are made now (`raising`).
+    raising: Cell<bool>,
     /// The first such error.
     raised: RefCell<Option<Error>>,
     /// The sequences of RAND(n), by the place of the call.
@@ -200,7 +202,6 @@ fn fails_strict(code: u16) -> bool {
         &ER_WARN_DATA_OUT_OF_RANGE,
         &ER_CUT_VALUE_GROUP_CONCAT,
         &WARN_DATA_TRUNCATED,
-        &ER_INVALID_CHARACTER_STRING,
         &ER_INVALID_JSON_VALUE_FOR_CAST,
         &ER_NUMERIC_JSON_VALUE_OUT_OF_RANGE,
         &ER_WARN_ALLOWED_PACKET_OVERFLOWED,
@@ -248,6 +249,7 @@ impl<'a> Execution<'a> {
             early: Cell::new(false),
             quiet: Cell::new(false),
             strict: Cell::new(false),
+            raising: Cell::new(false),
             raised: RefCell::new(None),
             generators: RefCell::new(HashMap::new()),
             foreign_keys: RefCell::default(),
@@ -300,6 +302,14 @@ impl<'a> Execution<'a> {
         self.strict.set(true);
     }
 
+    /// Warnings of the rows that `make` makes are errors in strict mode, but for those that came before the first row.
+    pub(crate) fn raising<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<T> {
+        let before = self.raising.replace(sql_mode::is_strict(self.session.sql_mode()));
+        let made = make();
+        self.raising.set(before);
+        made
+    }
+
     /// Whether what is evaluated now comes before the first row.
     pub(crate) fn set_early(&self, early: bool) {
         self.early.set(early);
@@ -318,9 +328,14 @@ impl<'a> Execution<'a> {
         if self.quiet.get() {
             return;
         }
-        if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
+        let fails = level == Level::Warning && fails_strict(error.code());
+        if fails && self.strict.get() {
             self.raised.borrow_mut().get_or_insert(error);
-        } else if !self.is_repeated(&error) {
+        } else if self.is_repeated(&error) {
+            // It has come before the first row.
+        } else if fails && self.raising.get() {
+            self.raised.borrow_mut().get_or_insert(error);
+        } else {
             self.session.warn(level, error);
         }
     }

@@ -15,9 +15,9 @@ use vaquita_types::convert::{self, StoreContext};
 use vaquita_types::schema::ColumnDefault;
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::change::values::{is_date, is_number, rows_to_utc, stored_decimal, stored_digits};
+use super::change::values::{is_date, rows_to_utc, stored_decimal, stored_digits};
 use super::insert::Insert;
-use crate::context::{RowChange, RowCollector, already_stored};
+use crate::context::{RowChange, RowCollector, already_stored, is_number};
 
 /// Rows of a statement that are worth blocks.
 pub(crate) const ROWS_MIN: usize = 64;

@@ -14,8 +14,8 @@ mod stream;
 mod update;
 
 pub(crate) use change::added_keys::AddedKey;
+pub use change::implicit_default;
 pub(crate) use change::of_element;
-pub use change::{implicit_default, store_in_variable};
 use vaquita_plan::eval::print;
 use vaquita_plan::node::{Node, Plan};
 use vaquita_types::schema::ColumnDef;

@@ -2,26 +2,24 @@
 //!
 //! Rounds: the seed's rows are the first; each next one is what the recursive members make of the rows of the round
 //! before, which they read through `CteRows`. It ends with a round without rows. A value becomes that of the seed's
-//! column type; a text too long for it is error 1406 in strict mode.
+//! column type as if a column stored it: in strict mode one that does not fit is an error, and so is what expressions warn of.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use vaquita_plan::env::{Env, Level};
-use vaquita_plan::eval::cast::cast;
+use vaquita_plan::env::Env;
 use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{Limit, OutputColumn, QueryPlan};
-use vaquita_plan::text;
-use vaquita_types::errno::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
+use vaquita_types::errno::ER_CTE_MAX_RECURSION_DEPTH;
+use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::kept_scan::KeptScan;
 use super::limit::bounds;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Builder, Frame, Operator, Pulse};
-use crate::context::{KeptRows, KeyTable, Round};
+use crate::context::{KeptRows, KeyTable, Round, SessionEnv, store_in_variable, value_of_column};
 
 pub struct RecursiveCte<'p> {
     id: usize,
@@ -85,7 +83,7 @@ impl<'p> RecursiveCte<'p> {
         let mut seen = KeyTable::new();
         let rows = Rc::new(RefCell::new(KeptRows::new(self.types.len())));
         let mut round = 0;
-        self.read(self.seed, (&rows, round), (&mut seen, &mut left), frame)?;
+        self.read(self.seed, &rows, (&mut seen, &mut left), frame)?;
         let mut depth = 0u64;
         loop {
             let made = rows.borrow().len();
@@ -100,7 +98,7 @@ impl<'p> RecursiveCte<'p> {
             statement.cte_rows.borrow_mut().insert(self.id, last);
             round = made;
             for member in self.recursive {
-                self.read(member, (&rows, round), (&mut seen, &mut left), frame)?;
+                self.read(member, &rows, (&mut seen, &mut left), frame)?;
             }
         }
         Ok(rows)
@@ -110,7 +108,7 @@ impl<'p> RecursiveCte<'p> {
     fn read(
         &mut self,
         plan: &'p QueryPlan,
-        (into, round): (&RefCell<KeptRows>, usize),
+        into: &RefCell<KeptRows>,
         (seen, left): (&mut KeyTable, &mut u64),
         frame: &Frame<'_>,
     ) -> Result<()> {
@@ -119,11 +117,15 @@ impl<'p> RecursiveCte<'p> {
         let mut source = SubPlan::new(plan, Builder::of(statement));
         let (mut row, mut key) = (Vec::new(), Vec::new());
         source.open(statement, Some(&cx))?;
-        while *left > 0 && source.next(statement, Some(&cx), &mut row)? {
+        while *left > 0 {
+            let found = source.next(statement, Some(&cx), &mut row);
+            statement.take_raised().map_or(Ok(()), Err)?;
+            if !found? {
+                break;
+            }
             self.pulse.beat(frame)?;
-            let number = into.borrow().len() - round + 1;
             for ((value, ty), column) in row.iter_mut().zip(self.types).zip(&plan.output) {
-                convert(value, ty, column, number, statement)?;
+                *value = convert(std::mem::take(value), ty, column, statement.session)?;
             }
             if self.distinct {
                 encode_row(&row, self.types, statement, &mut key)?;
@@ -143,36 +145,23 @@ fn depth_max(env: &dyn Env) -> u64 {
     env.run_settings().cte_rounds_max
 }
 
-/// Makes `value` one of the column's type.
-fn convert(value: &mut Value, ty: &ColumnType, column: &OutputColumn, row: usize, env: &dyn Env) -> Result<()> {
+/// `value`, of the column's expression, as a column of type `ty` holds it: outside of strict mode the nearest one, without a word.
+fn convert(value: Value, ty: &ColumnType, column: &OutputColumn, session: &dyn SessionEnv) -> Result<Value> {
     let from = &column.expr.ty;
-    if value.is_null() || ty.kind == TypeKind::Null {
-        return Ok(());
+    // A text may be longer than its own type says.
+    if from == ty && !ty.is_bytes() {
+        return Ok(value);
     }
-    let both_bytes = ty.is_bytes() && from.is_bytes();
-    if !both_bytes && (from.kind != ty.kind || from.unsigned != ty.unsigned || from.decimals != ty.decimals) {
-        *value = cast(value, from, ty, env)?;
+    match sql_mode::is_strict(session.sql_mode()) {
+        true => store_in_variable(value, from, &column.name, ty, session),
+        false => Ok(value_of_column(value, from, ty, session)),
     }
-    let bounded = matches!(ty.kind, TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary);
-    if let (Value::Bytes(bytes), true) = (&*value, bounded)
-        && bytes.len() > ty.length as usize
-        && text::char_count(bytes, ty.collation) > ty.length as usize
-    {
-        let error = Error::new(&ER_DATA_TOO_LONG, &[&column.name, &row]);
-        if sql_mode::is_strict(env.sql_mode()) {
-            return Err(error);
-        }
-        env.warn(Level::Warning, error);
-        let kept = text::byte_offset(bytes, ty.length as usize, ty.collation);
-        *value = Value::bytes(&bytes[..kept.min(bytes.len())]);
-    }
-    Ok(())
 }
 
 impl Operator for RecursiveCte<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         if self.rows.is_none() {
-            let made = self.run(frame);
+            let made = frame.statement.raising(|| self.run(frame));
             frame.statement.cte_rows.borrow_mut().remove(&self.id);
             self.rows = Some(made?);
         }

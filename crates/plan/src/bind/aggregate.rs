@@ -91,7 +91,10 @@ impl Binder<'_> {
     }
 
     fn aggregate_operands(&mut self, call: &ast::AggregateCall) -> Result<(Vec<Expr>, Vec<SortKey>)> {
-        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        let mut args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        if let ast::AggregateFunc::BitAnd | ast::AggregateFunc::BitOr | ast::AggregateFunc::BitXor = call.func {
+            args = args.into_iter().map(typing::checked_integer).collect::<Result<_>>()?;
+        }
         let order_by = self.concat_order(call, &args)?;
         Ok((args, order_by))
     }

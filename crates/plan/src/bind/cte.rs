@@ -10,16 +10,14 @@ use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_types::limits::CTE_EXPANSIONS_MAX;
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno, stack};
 
 use super::from::FromPart;
 use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
-use crate::expr::Expr;
 use crate::logical::{Inner, Logical, Query};
 use crate::node::SharedQuery;
 use crate::text::without_hex;
-use crate::typing;
 
 #[derive(Debug)]
 pub struct CteDef {
@@ -27,6 +25,8 @@ pub struct CteDef {
     columns: Vec<String>,
     query: Arc<ast::Query>,
     recursive: bool,
+    /// It names itself in a subquery.
+    inside: bool,
     /// Something has referred to it.
     used: Cell<bool>,
     shared: Arc<SharedQuery>,
@@ -49,7 +49,8 @@ impl Binder<'_> {
             if with.ctes[..n].iter().any(|other| other.name == cte.name) {
                 return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&cte.name]));
             }
-            let recursive = with.recursive && names_table_in_query(&cte.query, &cte.name);
+            let inside = with.recursive && named_by_subquery(&cte.query, &cte.name);
+            let recursive = inside || with.recursive && names_table_in_query(&cte.query, &cte.name);
             // Each CTE has a scope of its own, so that it sees those before it only.
             let scope = self.scopes.len();
             let def = CteDef {
@@ -57,6 +58,7 @@ impl Binder<'_> {
                 columns: cte.columns.clone(),
                 query: Arc::clone(&cte.query),
                 recursive,
+                inside,
                 used: Cell::new(false),
                 shared: self.new_shared(),
                 scope,
@@ -85,6 +87,9 @@ impl Binder<'_> {
 
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
         self.log_read(&def.query);
+        if def.inside {
+            return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE, &[&def.name]));
+        }
         // Each reference binds the query anew, and with it those that it refers to: that many times two of two of two would be.
         if def.used.replace(true) {
             self.cte_expansions += 1;
@@ -167,13 +172,18 @@ impl Binder<'_> {
         let fits = def.columns.is_empty() || def.columns.len() == seed.output().len();
         let names: &[String] = if fits { &def.columns } else { &[] };
         let id = self.new_id();
-        // The seed decides names and types; every column may be NULL.
-        for output in seed.output_mut() {
+        // The seed decides names and types; every column may be NULL. One of nothing but NULLs is VARBINARY(0).
+        for (n, output) in seed.output_mut().iter_mut().enumerate() {
             output.expr.nullable = true;
-            output.expr.ty = without_hex(output.expr.ty.clone());
+            output.expr.ty = match output.expr.ty.kind {
+                TypeKind::Null => ColumnType::varbinary(0),
+                _ => without_hex(output.expr.ty.clone()),
+            };
+            if let Some(name) = names.get(n) {
+                output.name.clone_from(name);
+            }
         }
-        let columns: Vec<(String, ColumnType)> =
-            seed.output().iter().enumerate().map(|(n, o)| (names.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone())).collect();
+        let columns: Vec<(String, ColumnType)> = seed.output().iter().map(|o| (o.name.clone(), o.expr.ty.clone())).collect();
         let frame = self.frames.len() - 1;
         let working = WorkingTable { name: def.name.clone(), id, columns };
         self.scopes.push(Scope { frame, working: Some(working), ..Scope::default() });
@@ -206,12 +216,8 @@ impl Binder<'_> {
             if query.output().len() != seed.output().len() {
                 return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }
+            // Values become those of the seed's types when they are stored, as in a column.
             for (output, target) in query.output_mut().iter_mut().zip(seed.output()) {
-                // A string that is too long for the seed's column is an error when it is stored; a cast would cut it.
-                if !(typing::is_string(&target.expr.ty) && typing::is_string(&output.expr.ty)) {
-                    let expr: Expr = output.expr.clone();
-                    output.expr = typing::cast_to(expr, target.expr.ty.clone());
-                }
                 output.name.clone_from(&target.name);
             }
             bound_blocks.push(Inner::new(query));
@@ -324,6 +330,69 @@ fn union_of(blocks: &[UnionBlock<'_>]) -> ast::QueryBody {
 
 fn names_table_in_query(query: &ast::Query, name: &str) -> bool {
     names_table(&query.body, name)
+}
+
+/// A query in an expression of this one, or in a WITH of it, names the table.
+fn named_by_subquery(query: &ast::Query, name: &str) -> bool {
+    with_of(query).any(|cte| names_table_anywhere(&cte.query, name))
+        || query.order_by.iter().any(|item| named_in(&item.expr, name))
+        || stack::deeper(|| named_by_subquery_of(&query.body, name))
+}
+
+fn named_by_subquery_of(body: &ast::QueryBody, name: &str) -> bool {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let is_in_item = |item: &ast::SelectItem| match item {
+                ast::SelectItem::Expr { expr, .. } => named_in(expr, name),
+                ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => false,
+            };
+            let mut is_in_window = false;
+            for (_, window) in &select.windows {
+                window.queries(&mut |query| is_in_window |= names_table_anywhere(query, name));
+            }
+            is_in_window
+                || select.items.iter().any(is_in_item)
+                || select.filter.iter().chain(&select.group_by).chain(&select.having).any(|expr| named_in(expr, name))
+                || select.from.iter().any(|table_ref| named_by_subquery_in(table_ref, name))
+        }
+        ast::QueryBody::SetOp { left, right, .. } => {
+            stack::deeper(|| named_by_subquery_of(left, name) || named_by_subquery_of(right, name))
+        }
+        ast::QueryBody::Nested(query) => named_by_subquery(query, name),
+        ast::QueryBody::Values(rows) => rows.iter().flatten().any(|expr| named_in(expr, name)),
+        ast::QueryBody::Table(_) => false,
+    }
+}
+
+fn named_by_subquery_in(table_ref: &ast::TableRef, name: &str) -> bool {
+    match table_ref {
+        ast::TableRef::Derived { query, .. } => named_by_subquery(query, name),
+        ast::TableRef::JsonTable(table) => named_in(&table.doc, name),
+        ast::TableRef::Join(join) => {
+            matches!(&join.on, ast::JoinOn::On(condition) if named_in(condition, name))
+                || named_by_subquery_in(&join.left, name)
+                || named_by_subquery_in(&join.right, name)
+        }
+        ast::TableRef::List(items) => items.iter().any(|item| named_by_subquery_in(item, name)),
+        ast::TableRef::Table(_) => false,
+    }
+}
+
+/// A query in the expression names the table.
+fn named_in(expr: &ast::Expr, name: &str) -> bool {
+    let mut named = false;
+    expr.queries(&mut |query| named |= names_table_anywhere(query, name));
+    named
+}
+
+/// As FROM or in a subquery, if it is no CTE of the query's own.
+fn names_table_anywhere(query: &ast::Query, name: &str) -> bool {
+    let hides = with_of(query).any(|cte| cte.name == name);
+    !hides && (names_table_in_query(query, name) || named_by_subquery(query, name))
+}
+
+fn with_of(query: &ast::Query) -> impl Iterator<Item = &ast::Cte> {
+    query.with.iter().flat_map(|with| &with.ctes)
 }
 
 /// FROM anywhere in the body names the table.

@@ -27,6 +27,7 @@ impl Binder<'_> {
         let targets = self.delete_targets(delete)?;
         check_ordered(several(tree.as_ref()), "DELETE", &delete.order_by, delete.limit.as_ref())?;
         self.mark_targets(&targets);
+        self.refuse_read_in_from()?;
         let filter = match &delete.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),

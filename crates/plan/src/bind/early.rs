@@ -238,12 +238,21 @@ impl Binder<'_> {
         if typing::is_plain_number(&value.ty) && value.ty.kind != TypeKind::Year {
             let gives_value = |kind: &SubqueryKind| matches!(kind, SubqueryKind::Scalar | SubqueryKind::Column(_));
             let of_column = is_column(value) || matches!(&value.kind, ExprKind::Subquery(query) if gives_value(&query.kind));
-            let together = list.iter().all(|e| is_text(e) || is_constant(e) && compares_as_double(value, e));
-            let texts = list.iter_mut().filter(|item| together && is_text(item));
-            match value.ty.is_integer() && !of_column && self.cx.fold {
-                true => texts.for_each(|item| self.note_integer(item)),
-                false => texts.for_each(|item| self.note_double(item)),
+            let of_integers = value.ty.is_integer() && !of_column && self.cx.fold;
+            // Beside an integer texts that functions make of constants are as good as those that are written.
+            let is_made = |e: &Expr| {
+                of_integers
+                    && e.ty.is_bytes()
+                    && !is_hex_literal(&e.ty)
+                    && !matches!(e.kind, ExprKind::Literal(_))
+                    && is_constant(e)
+            };
+            let together = list.iter().all(|e| is_text(e) || is_made(e) || is_constant(e) && compares_as_double(value, e));
+            let mut texts = list.iter_mut().filter(|item| together && (is_text(item) || is_made(item)));
+            if of_integers {
+                return texts.try_for_each(|item| self.note_integer(item));
             }
+            texts.for_each(|item| self.note_double(item));
             return Ok(());
         }
         let is_null = |e: &Expr| e.ty.kind == TypeKind::Null;
@@ -277,13 +286,17 @@ impl Binder<'_> {
     }
 
     /// A text among texts that an integer is looked for in: all of them become integers, once.
-    fn note_integer(&mut self, text: &mut Expr) {
-        let number = typing::cast_to(text.clone(), ColumnType::bigint());
-        self.note_unless_silent(number, text);
-        if let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind {
-            let value = i64::try_from(eval::coerce::int_of_text(bytes).0).unwrap_or(i64::MAX);
-            *text = Expr::literal(Value::Int(value), ColumnType::bigint());
-        }
+    fn note_integer(&mut self, text: &mut Expr) -> Result<()> {
+        let number = typing::cast_to(typing::as_integer(text.clone())?, ColumnType::bigint());
+        self.note_unless_silent(number.clone(), text);
+        *text = match &text.kind {
+            ExprKind::Literal(Value::Bytes(bytes)) => {
+                let value = i64::try_from(eval::coerce::int_of_text(bytes).0).unwrap_or(i64::MAX);
+                Expr::literal(Value::Int(value), ColumnType::bigint())
+            }
+            _ => number,
+        };
+        Ok(())
     }
 
     /// A text among constants that a number is looked for in: all of them become floating point numbers, once.

@@ -124,7 +124,10 @@ impl Binder<'_> {
         self.check_aliases(&left, &right)?;
         let noted_before = self.early.len();
         if kind == JoinKind::Left {
-            for &relation in &right.relations {
+            // What is named, and the tables that merged views and derived tables brought.
+            let mut optional = right.relations.clone();
+            right.tree.relations(&mut optional);
+            for relation in optional {
                 self.frame().relations[relation].optional = true;
             }
         }
@@ -306,15 +309,12 @@ impl Binder<'_> {
         names: &[String],
         left: Option<&FromPart>,
     ) -> Result<FromPart> {
-        if lateral && let Some(left) = left {
+        if lateral {
             let frame = self.frames.len() - 1;
-            self.scopes.push(Scope {
-                frame,
-                relations: left.relations.clone(),
-                columns: left.columns.clone(),
-                ..Scope::default()
-            });
-            let part = self.derived_inner(query, true, alias, names);
+            // Where no table can be named it is still a query inside another one.
+            let (relations, columns) = left.map_or_else(Default::default, |left| (left.relations.clone(), left.columns.clone()));
+            self.scopes.push(Scope { frame, relations, columns, ..Scope::default() });
+            let part = self.derived_inner(query, left.is_some(), alias, names);
             self.scopes.pop();
             return part;
         }

@@ -16,11 +16,12 @@ use super::hints::Hinted;
 use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, same_name, written};
 use super::through_view::Inserted;
 use super::{Binder, Clause, Named};
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::literal_values::LiteralValues;
+use crate::logical::Query;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
 use crate::uses::{Actions, DELETE, INSERT, NOTHING, UPDATE};
-use crate::visit;
+use crate::{typing, visit};
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
 pub(super) type ValuesRow = Option<(usize, usize, usize)>;
@@ -260,6 +261,10 @@ impl Binder<'_> {
             _ => {
                 let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
                 self.refuse_generated(table, column)?;
+                if let Some(column) = table.columns.get(column) {
+                    let is_field = matches!(bound.kind, ExprKind::Slot(_));
+                    bound = typing::assigned(bound, &column.ty, is_field);
+                }
                 self.fold(&mut bound);
                 self.plan_subqueries(self.frames.len() - 1, &mut bound)?;
                 Ok(Some(bound))
@@ -295,12 +300,13 @@ impl Binder<'_> {
             let style = Style { charset: None, cast_charset: None, unqualified: true };
             self.upsert.text += &print_expr(&assignment.value, style).to_lowercase();
         }
-        let bound = self.query(query)?;
+        let mut bound = self.query(query)?;
         self.upsert.frame = None;
         if bound.output().len() - self.upsert.columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
         columns.iter().try_for_each(|column| self.refuse_generated(&into.table, *column))?;
+        assign_output(&mut bound, &into.table, columns);
         let on_duplicate = self.on_duplicate(insert, into, columns, Some(bound.output()))?;
         let mut plan = self.plan_query(bound)?;
         plan.tables = self.tables.clone();
@@ -445,6 +451,26 @@ impl Binder<'_> {
         }
         self.scopes.pop();
         Ok(exprs)
+    }
+}
+
+/// Gives the query's output the form in which the columns take it.
+fn assign_output(query: &mut Query, table: &TableRef, columns: &[usize]) {
+    let assigned = |output: &OutputColumn, column: usize| {
+        let column = table.columns.get(column)?;
+        let is_field = matches!(output.expr.kind, ExprKind::Slot(_)) && output.origin.is_some();
+        let stored = typing::assigned(output.expr.clone(), &column.ty, is_field);
+        (stored.ty != output.expr.ty).then_some(stored)
+    };
+    let changed: Vec<(usize, Expr)> = columns
+        .iter()
+        .zip(query.output())
+        .enumerate()
+        .filter(|(_, (_, output))| output.expr.ty.is_temporal() || output.expr.ty.kind == TypeKind::Year)
+        .filter_map(|(n, (column, output))| Some((n, assigned(output, *column)?)))
+        .collect();
+    for (n, expr) in changed {
+        query.output_mut()[n].expr = expr;
     }
 }
 

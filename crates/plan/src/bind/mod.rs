@@ -46,7 +46,7 @@ use std::sync::Arc;
 use vaquita_parser as ast;
 use vaquita_types::charset::CollationId;
 use vaquita_types::limits::{BINDING_DEPTH_MAX, COPIED_NODES_MAX, IDENTIFIER_CHARS_MAX, QUERY_NESTING_MAX};
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::{Catalog, View};
@@ -253,6 +253,8 @@ pub(crate) struct Binder<'a> {
     checking: bool,
     /// The first of `targets` that the view which is being bound reads.
     target_in_view: Option<usize>,
+    /// What subqueries in FROM of an UPDATE or DELETE read, until its targets are known.
+    read_in_from: Option<Vec<ReadInFrom>>,
     /// ORDER BY of the only table of FROM, a view.
     order_of_view: Vec<SortKey>,
     /// Expressions and queries inside one another, against stack overflow.
@@ -333,6 +335,7 @@ impl<'a> Binder<'a> {
             changing: false,
             checking: false,
             target_in_view: None,
+            read_in_from: None,
             order_of_view: Vec::new(),
             depth: 0,
             steps: 0,
@@ -590,6 +593,12 @@ struct Target {
     inner_alias: String,
     /// The view of the statement through which it is changed: database and name.
     view: Option<(String, String)>,
+}
+
+/// A table that a subquery in FROM reads (`update::table_key`), and the view through which it does: that and what it is called.
+struct ReadInFrom {
+    key: String,
+    view: Option<(Arc<StoredObject>, String)>,
 }
 
 /// What a name in FROM means.

@@ -51,8 +51,26 @@ impl Binder<'_> {
             }
         }
         let named = self.named_output(column, found.iter())?;
+        // In ORDER BY this is the argument of an aggregate or a window function. (A bare item of GROUP BY is error 1056.)
+        let comes_before_windows = match clause {
+            Clause::Group => self.inside_order_expression(),
+            _ => !self.frame().windows_allowed,
+        };
+        if comes_before_windows {
+            named.iter().try_for_each(|expr| self.refuse_window(column, expr))?;
+        }
         named.iter().try_for_each(|expr| self.note_named(expr))?;
         Ok(named)
+    }
+
+    /// Error 3594 for the name of an output column that has a window function: windows are computed behind groups and HAVING.
+    fn refuse_window(&self, column: &ast::ColumnRef, named: &Expr) -> Result<()> {
+        let Some(frame) = self.frames.last().filter(|frame| !frame.windows.is_empty()) else { return Ok(()) };
+        let slots = visit::slots(named);
+        match frame.windows.iter().any(|window| slots.contains(&window.slot)) {
+            true => Err(Error::new(&errno::ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE, &[&column.name])),
+            false => Ok(()),
+        }
     }
 
     fn note_named(&mut self, expr: &Expr) -> Result<()> {
@@ -136,6 +154,7 @@ impl Binder<'_> {
         if column.table.is_none() {
             let named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
             if let Some(named) = self.named_output(column, named)? {
+                self.refuse_window(column, &named)?;
                 self.note_named(&named)?;
                 return Ok(Some(named));
             }

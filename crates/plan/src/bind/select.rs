@@ -56,14 +56,31 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<LogicalBlock> {
         let mut block = self.bind_block(select, query)?;
         self.leave_out_redundant(select, &mut block);
-        let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
+        let mut grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
         self.refuse_rolled_up(&block)?;
         self.check_group_by(&block, grouped)?;
         self.check_distinct_order(&block, grouped)?;
         self.place_groupings(&block.group_by)?;
         let keys = if grouped || block.distinct { &mut [] } else { block.order_by.as_mut_slice() };
         self.name_generated(block.tree.as_mut(), &mut block.filter, keys)?;
+        grouped |= self.group_distinct_for_update(&mut block, grouped);
         Ok(self.logical(block, grouped))
+    }
+
+    /// A DISTINCT query of whose tables ON DUPLICATE KEY UPDATE names columns becomes groups, which give those of their first rows.
+    fn group_distinct_for_update(&mut self, block: &mut Block, grouped: bool) -> bool {
+        let is_it = self.upsert.frame == Some(self.frames.len() - 1) && block.distinct && !grouped;
+        if !is_it || !self.frame().windows.is_empty() {
+            return false;
+        }
+        let keys: Vec<Expr> = block.output.iter().map(|column| column.expr.clone()).collect();
+        self.upsert.columns = self.columns_for_update(&mut block.output);
+        if self.upsert.columns.is_empty() {
+            return false;
+        }
+        block.group_by = keys;
+        block.distinct = false;
+        true
     }
 
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {

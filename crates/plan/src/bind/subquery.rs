@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_types::schema::{StoredObject, TableRef};
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use super::expr::{compare_op, one_column, width};
 use super::query::select_from;
 use super::update::table_key;
-use super::{Binder, Target};
+use super::{Binder, ReadInFrom, Target};
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
 use crate::logical::{Inner, Logical, Query, outside_reads};
 use crate::node::OutputColumn;
@@ -222,7 +222,14 @@ impl Binder<'_> {
 
     /// Errors 1093 and 1443: the table is what the statement changes, and this is a subquery of it.
     pub(super) fn refuse_reading_target(&mut self, table: &TableRef, factor: &ast::TableFactor) -> Result<()> {
-        if self.targets.is_empty() || self.reading_derived {
+        if self.reading_derived {
+            return Ok(());
+        }
+        if self.targets.is_empty() {
+            // FROM itself names what may be changed; what subqueries in it read is looked at when the targets are known.
+            if let Some(read) = self.read_in_from.as_mut().filter(|_| !self.changing) {
+                read.push(ReadInFrom { key: table_key(&table.database, &table.name), view: None });
+            }
             return Ok(());
         }
         let key = table_key(&table.database, &table.name);
@@ -235,11 +242,40 @@ impl Binder<'_> {
             self.target_in_view.get_or_insert(found);
             return Ok(());
         }
+        Err(self.refused_target(found))
+    }
+
+    fn refused_target(&self, found: usize) -> Error {
         let target = &self.targets[found];
-        Err(match target.view {
+        match target.view {
             None => Error::new(&errno::ER_UPDATE_TABLE_USED, &[&target.alias]),
             Some(_) => Error::new(&errno::ER_VIEW_PREVENT_UPDATE, &[&target.alias, &self.operation, &target.alias]),
-        })
+        }
+    }
+
+    /// The same for what subqueries in FROM have read, which comes before the targets.
+    pub(super) fn refuse_read_in_from(&mut self) -> Result<()> {
+        for read in self.read_in_from.take().unwrap_or_default() {
+            let Some(found) = self.targets.iter().position(|target| target.key == read.key) else { continue };
+            return Err(match &read.view {
+                None => self.refused_target(found),
+                Some((view, alias)) => self.refuse_view_of_target(found, view, alias),
+            });
+        }
+        Ok(())
+    }
+
+    /// What was noted as read since `from` is read through this view, or is no table of the statement's subqueries: a view's rows that are kept.
+    pub(super) fn read_through_view(&mut self, from: usize, view: Option<(Arc<StoredObject>, &str)>) {
+        let is_outermost = self.views.is_empty();
+        let Some(read) = &mut self.read_in_from else { return };
+        match view {
+            None => read.truncate(from),
+            Some((view, alias)) if is_outermost => {
+                read.iter_mut().skip(from).for_each(|read| read.view = Some((Arc::clone(&view), alias.to_string())));
+            }
+            Some(_) => {}
+        }
     }
 
     /// The same for a view which reads a target and is merged.
@@ -264,11 +300,23 @@ fn exchanged(op: CompareOp) -> CompareOp {
     }
 }
 
+/// Error 1235 for LIMIT, also in parentheses and on one side of a set operation.
 fn refuse_limit(query: &ast::Query) -> Result<()> {
-    match query.limit {
-        Some(_) => Err(Error::unsupported("LIMIT & IN/ALL/ANY/SOME subquery")),
-        None => Ok(()),
+    match has_limit(query) {
+        true => Err(Error::unsupported("LIMIT & IN/ALL/ANY/SOME subquery")),
+        false => Ok(()),
     }
+}
+
+fn has_limit(query: &ast::Query) -> bool {
+    fn inside(body: &ast::QueryBody) -> bool {
+        match body {
+            ast::QueryBody::SetOp { left, right, .. } => stack::deeper(|| inside(left) || inside(right)),
+            ast::QueryBody::Nested(query) => has_limit(query),
+            ast::QueryBody::Select(_) | ast::QueryBody::Values(_) | ast::QueryBody::Table(_) => false,
+        }
+    }
+    query.limit.is_some() || inside(&query.body)
 }
 
 /// `EXISTS (TABLE name)` reads no column.

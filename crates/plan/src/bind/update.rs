@@ -37,6 +37,7 @@ impl Binder<'_> {
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
         self.mark_targets(&targets);
+        self.refuse_read_in_from()?;
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let (Changing { relation, .. }, column) = self.assigned_column(&assignment.column)?;
@@ -83,6 +84,7 @@ impl Binder<'_> {
     ) -> Result<Option<Logical>> {
         let frame = self.frames.len() - 1;
         self.changing = true;
+        self.read_in_from = Some(Vec::new());
         let bound = self.from(refs, actions);
         self.changing = false;
         let Some(part) = bound? else { return Err(Error::internal("no table to change")) };

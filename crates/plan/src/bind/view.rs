@@ -242,6 +242,7 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
         }
         let target_before = self.target_in_view.take();
+        let read_before = self.read_in_from.as_ref().map_or(0, Vec::len);
         self.order_of_view.clear();
         let noted_before = self.early.len();
         let mut query = if self.views.is_empty() { self.outermost_view(&view)? } else { self.view_query(&view)? };
@@ -263,6 +264,10 @@ impl Binder<'_> {
             self.target_in_view = Some(found);
         }
         self.target_in_view = self.target_in_view.or(target_before);
+        if self.read_in_from.as_ref().is_some_and(|read| read.len() > read_before) {
+            let is_read = !self.changing && may_merge && self.merges_here(&mut query, true);
+            self.read_through_view(read_before, is_read.then(|| (Arc::clone(&object), alias)));
+        }
         let merges = self.targets.is_empty() && may_merge && self.merges_here(&mut query, self.changing);
         let mut used = self.used_view(Arc::clone(&view), def.clone(), &mut query, merges);
         let first = self.frame().relations.len();

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{Date, DateFlags, DateTime, Time, datetime_from_number, parse_datetime, parse_time};
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce::{self, DateNeed};
+use super::print;
 use crate::env::EvalCx;
-use crate::expr::ExprKind;
+use crate::expr::{Expr, ExprKind};
 use crate::function::FuncCall;
 
 /// Any date that can be written.
@@ -31,8 +32,20 @@ pub(crate) fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
     }
     match value {
         Value::Bytes(b) => parse_datetime(b, ANY_DATE).is_ok_and(|p| p.date_only),
-        other => coerce::text_of(other, ty).len() <= 8,
+        Value::Time(_) | Value::DateTime(_) => false,
+        // What is behind the point is no time of day.
+        other => coerce::text_of(other, ty).iter().take_while(|byte| **byte != b'.').count() <= 8,
     }
+}
+
+/// `number`, which `operand` has computed, as an integer; error 1690 beyond BIGINT. (A column's or literal's is the nearest BIGINT.)
+pub(crate) fn integer_of_double(number: f64, operand: &Expr, cx: &EvalCx<'_>) -> Result<i64> {
+    const BEYOND: f64 = -(i64::MIN as f64);
+    let rounded = number.round_ties_even();
+    if (-BEYOND..BEYOND).contains(&rounded) {
+        return Ok(rounded as i64);
+    }
+    Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"BIGINT", &print::print_operand(operand, cx)]))
 }
 
 impl FuncCall<'_> {
@@ -57,7 +70,10 @@ impl FuncCall<'_> {
             Cow::Borrowed(Value::Null) | Cow::Owned(Value::Null) => None,
             Cow::Borrowed(Value::Bytes(b)) => Some(Cow::Borrowed(&b[..])),
             Cow::Owned(Value::Bytes(b)) => Some(Cow::Owned(b.into_vec())),
-            other => Some(Cow::Owned(coerce::text_of(&other, self.arg_type(i)).into_owned())),
+            other => {
+                let ty = self.args.get(i).map_or(Cow::Borrowed(self.ty), |arg| arg.type_as_text());
+                Some(Cow::Owned(coerce::text_of(&other, &ty).into_owned()))
+            }
         })
     }
 
@@ -65,6 +81,11 @@ impl FuncCall<'_> {
         let value = self.value(i, cx)?;
         if value.is_null() {
             return Ok(None);
+        }
+        if let (Value::Float(number), Some(arg)) = (&*value, self.args.get(i))
+            && arg.computes_double()
+        {
+            return integer_of_double(*number, arg, cx).map(|n| Some(i128::from(n)));
         }
         coerce::to_int(&value, self.arg_type(i), cx.env).map(Some)
     }

@@ -163,7 +163,7 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
         match text::convert(bytes, from_collation, to.collation) {
             Ok(converted) => converted.into_owned(),
             Err(bad) => {
-                let hex: String = bad.iter().take(6).map(|b| format!("{b:02X}")).collect();
+                let hex: String = bad.iter().take(3).map(|b| format!("{b:02X}")).collect();
                 let name = text::charset_name(to.collation);
                 env.warn(Level::Warning, Error::new(&errno::ER_INVALID_CHARACTER_STRING, &[&name, &hex]));
                 // Outside of strict mode what comes before is kept.

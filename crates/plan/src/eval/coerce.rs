@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, s
 
 use super::messages::warn_truncated_value;
 pub use super::messages::{
-    delimiter_warning, printable, shown, start_of_text, warn_incorrect, warn_of_delimiters, warn_truncated,
+    delimiter_warning, printable, shown, start_of_text, warn_incorrect, warn_of_delimiters, warn_of_spaces, warn_truncated,
 };
 use crate::env::{Env, Level};
 use crate::text::{is_hex_literal, is_unsigned_varbinary};
@@ -151,7 +151,8 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
                 return to_f64(&text, &ty, env);
             }
             let (number, used) = parse_f64(b);
-            if used < b.len() && !is_silent(ty) {
+            // Spaces alone are 0 without a word, as is the empty text.
+            if used < b.len() && !b.trim_ascii().is_empty() && !is_silent(ty) {
                 warn_truncated_value(env, "DOUBLE", b, ty);
             }
             number
@@ -550,6 +551,9 @@ fn read_text(text: &[u8], collation: CollationId, flags: DateFlags, wanted: Want
     }
 }
 
+/// The least number that is a date with a time of day: the first of January 2000.
+const FIRST_DATETIME: i64 = 101_000_000;
+
 fn datetime_from_numeric(
     value: &Value,
     ty: &ColumnType,
@@ -566,9 +570,13 @@ fn datetime_from_numeric(
         (0..=100, Wanted::Date) => day_of_2000(whole as u32, flags),
         // Parts of the zero date, whatever sql_mode says.
         (0, Wanted::DateTime) if need == DateNeed::Fuzzy => Ok((DateTime::ZERO, false)),
+        // Of a number with a time of day the day is one, whatever time that is.
+        (FIRST_DATETIME.., Wanted::Date) => {
+            datetime_from_number(whole, flags).or_else(|_| datetime_from_number(whole - whole % 1_000_000, flags))
+        }
         _ => datetime_from_number(whole, flags),
     };
-    let Ok((dt, _)) = parsed else {
+    let Ok((dt, date_only)) = parsed else {
         let text = text_of_number(value, ty);
         // Integers are always called datetimes.
         if matches!(value, Value::Decimal(_)) || clamped {
@@ -585,6 +593,13 @@ fn datetime_from_numeric(
             wanted.warn(env, &text_of(value, ty), CollationId::UTF8MB4_BIN);
         }
         return Ok(time);
+    }
+    // The number of a day has no fraction.
+    if date_only && micros != 0 {
+        if wanted == Wanted::DateTime && need == DateNeed::Whole {
+            warn_truncated(env, "date", &text_of_number(value, ty));
+        }
+        return Ok(Some(dt));
     }
     Ok(if micros == 0 || wanted == Wanted::Date && dt.date().check(date_flags(DateNeed::Whole, env)).is_err() {
         Some(dt)
@@ -610,7 +625,7 @@ fn day_of_2000(number: u32, flags: DateFlags) -> std::result::Result<(DateTime, 
 }
 
 /// The fraction of a number in microseconds, rounded, with its sign.
-fn fraction_micros(number: &Decimal) -> i64 {
+pub(crate) fn fraction_micros(number: &Decimal) -> i64 {
     let fraction = number.sub(&number.truncate(0)).unwrap_or(Decimal::ZERO);
     fraction.mul(&Decimal::from(MICROS_PER_SECOND)).map_or(0, |d| d.to_i64().0)
 }
@@ -675,6 +690,8 @@ fn time_from_text(text: &[u8], collation: CollationId, env: &dyn Env) -> Option<
         Ok(parsed) => {
             if parsed.truncated || parsed.out_of_range {
                 warn();
+            } else if parsed.from_datetime.is_none() {
+                warn_of_spaces(env, text);
             }
             if let Some(at) = parsed.from_datetime {
                 warn_of_delimiters(env, text);

@@ -64,6 +64,18 @@ pub fn shown(text: &[u8], collation: CollationId) -> String {
     printable(&charset(collation).convert(charset(CollationId::UTF8MB4_BIN), text).bytes)
 }
 
+/// Warning 4096 of spaces around the text of a time.
+pub fn warn_of_spaces(env: &dyn Env, text: &[u8]) {
+    let at = match text {
+        [first, ..] if first.is_ascii_whitespace() => 0,
+        [.., last] if last.is_ascii_whitespace() => text.trim_ascii_end().len(),
+        _ => return,
+    };
+    let (delimiter, value) = (char::from(text[at]), printable(text));
+    let code = &errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER;
+    env.warn(Level::Warning, Error::new(code, &[&delimiter, &at, &value, &1]));
+}
+
 /// Warning 4095 or 4096 of the first delimiter in a date's text that is not the standard one: `2024/01/15`, `10:11:12` as a date.
 pub fn warn_of_delimiters(env: &dyn Env, text: &[u8]) {
     if let Some(warning) = delimiter_warning(text, 1) {
@@ -74,6 +86,7 @@ pub fn warn_of_delimiters(env: &dyn Env, text: &[u8]) {
 /// The same, of a row's value.
 pub fn delimiter_warning(text: &[u8], row: u64) -> Option<Error> {
     const STANDARD: [u8; 5] = *b"-- ::";
+    const STANDARD_BEHIND_DAY: usize = 2;
     if matches!(
         text,
         [_, _, _, _, b'-', _, _, b'-', _, _] | [_, _, _, _, b'-', _, _, b'-', _, _, b' ', _, _, b':', _, _, b':', _, _]
@@ -95,7 +108,14 @@ pub fn delimiter_warning(text: &[u8], row: u64) -> Option<Error> {
     while let Some(standard) = STANDARD.get(field) {
         at += text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let run = text[at..].iter().take_while(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace()).count();
-        if run == 0 || at + run == text.len() {
+        let behind_day = field == STANDARD_BEHIND_DAY;
+        if behind_day && text.get(at) == Some(&b'T') {
+            at += 1;
+            field += 1;
+            continue;
+        }
+        let ends = at + run == text.len();
+        if run == 0 || ends && !behind_day {
             return None;
         }
         if text[at] != *standard {
@@ -104,8 +124,15 @@ pub fn delimiter_warning(text: &[u8], row: u64) -> Option<Error> {
         if run > 1 {
             return error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at + 1, None);
         }
+        if ends {
+            return error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at, None);
+        }
         at += run;
         field += 1;
     }
-    None
+    at += text[at..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    match text[at..].trim_ascii() {
+        [] if at < text.len() => error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at, None),
+        _ => None,
+    }
 }

@@ -30,6 +30,13 @@ pub fn print_call(name: &str, args: &[Expr], cx: &EvalCx<'_>) -> String {
     out
 }
 
+/// An operand of a call that is being evaluated.
+pub fn print_operand(operand: &Expr, cx: &EvalCx<'_>) -> String {
+    let mut out = String::new();
+    write(operand, &Columns::Row(cx), &mut out);
+    out
+}
+
 /// `(moment + interval amount unit)` of a call that is being evaluated.
 pub fn print_sum(moment: &Expr, operator: &str, amount: &Expr, unit: &str, cx: &EvalCx<'_>) -> String {
     let mut out = String::new();
@@ -361,9 +368,11 @@ fn write_call(name: &str, args: &[Expr], columns: &Columns<'_>, out: &mut String
             out.push(')');
         }),
         // Conversions that typing put in.
-        ("DECIMAL OF TEXT" | "MOMENT OF TEXT" | "NUMBER OF DATE" | "QUIET INTEGER" | "QUIET NUMBER" | "STORED NUMBER", [a]) => {
-            write(a, columns, out)
-        }
+        (
+            "DECIMAL OF TEXT" | "INTEGER OF DOUBLE" | "INTEGER OF MOMENT" | "MIDNIGHT" | "MOMENT OF TEXT" | "NUMBER OF DATE"
+            | "QUIET INTEGER" | "QUIET NUMBER" | "STORED NUMBER",
+            [a],
+        ) => write(a, columns, out),
         ("NEG", [a]) => {
             out.push_str("-(");
             write(a, columns, out);

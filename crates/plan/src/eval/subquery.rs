@@ -24,6 +24,8 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
             Ok(truth(found.map(|b| b != *negated)))
         }
         SubqueryKind::Row { left, op, compare } => match rows()?.as_slice() {
+            // As MySQL: no row is no row of NULLs either, which would be equal to one.
+            [] if *op == CompareOp::NullSafeEq => Ok(Value::bool(false)),
             [] => Ok(Value::Null),
             [row] => Ok(truth(compare_row(left, *op, compare, sub, row, cx)?)),
             _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),

@@ -146,6 +146,8 @@ impl Element<'_> {
             Json::Time(t) => Value::Time(*t),
             Json::Int(i) => Value::Int(*i),
             Json::UInt(u) => Value::UInt(*u),
+            Json::Double(f) => Value::Float(*f),
+            Json::Decimal(d) => Value::Decimal((**d).clone()),
             Json::String(text) => Value::bytes(text.as_bytes()),
             _ => return Err(self.invalid()),
         };

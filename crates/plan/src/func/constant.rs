@@ -81,7 +81,7 @@ fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let kind = operand.ty.kind;
     let loss = match kind {
-        TypeKind::Time => lost_of_time(&value),
+        TypeKind::Time => lost_of_time(&value, cx),
         _ => lost_of_date(&value, kind, cx),
     };
     let Some(loss) = loss else { return Ok(Value::Null) };
@@ -149,12 +149,16 @@ fn lost_of_date(value: &Value, kind: TypeKind, cx: &EvalCx<'_>) -> Option<Loss> 
     (kind == TypeKind::Date && date.time().micros_total() != 0).then_some(Loss::Half)
 }
 
-fn lost_of_time(value: &Value) -> Option<Loss> {
+fn lost_of_time(value: &Value, cx: &EvalCx<'_>) -> Option<Loss> {
     match value {
         Value::Bytes(text) => match parse_time(text) {
             Err(_) => Some(Loss::All),
             Ok(parsed) if parsed.truncated || parsed.out_of_range => Some(Loss::Some),
-            Ok(parsed) => parsed.from_datetime.map(|_| Loss::Half),
+            Ok(parsed) if parsed.from_datetime.is_some() => Some(Loss::Half),
+            Ok(_) => {
+                coerce::warn_of_spaces(cx.env, text);
+                None
+            }
         },
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) => {
             let Some((whole, _)) = number_parts(value) else { return Some(Loss::All) };

@@ -126,12 +126,8 @@ fn nullif(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    // Texts of two collations are compared by their bytes.
     let nullable = any_nullable(args);
-    let strings = args.iter().any(|a| is_string(&a.ty));
-    if strings {
-        // The winner is picked by a collation, so there must be one.
-        crate::typing::aggregate_collations(&args.iter().collect::<Vec<_>>(), name, true)?;
-    }
     // With a date among them all are compared as dates, whatever type the result has.
     let dates = args.iter().any(|a| is_date(&a.ty)) && !args.iter().all(|a| a.ty.is_temporal() || a.ty.kind == TypeKind::Null);
     if dates {
@@ -142,6 +138,7 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
             *arg = match is_plain_number(&taken.ty) && taken.ty.kind != TypeKind::Year {
                 true => crate::typing::call(&DATE_OF_NUMBER, vec![taken, Expr::literal(Value::Null, ty.clone())])?,
                 false if is_zero_date(&taken) => Expr::literal(Value::DateTime(DateTime::ZERO), ty.clone()),
+                false if taken.ty.is_temporal() => crate::typing::to_merged(taken, &ty),
                 false => crate::typing::cast_to(as_moment(taken)?, ty.clone()),
             };
         }
@@ -181,12 +178,18 @@ fn is_zero_date(expr: &Expr) -> bool {
     parse_datetime(text, DateFlags::default()).is_ok_and(|parsed| parsed.value.is_zero() && !parsed.truncated)
 }
 
-fn is_left_out(arg: Option<&Expr>, cx: &EvalCx<'_>) -> Result<bool> {
-    match arg.map(|arg| &arg.kind) {
-        Some(ExprKind::Call(def, args)) if def.name == DATE_OF_NUMBER.name => match args.first() {
+/// A number or text beside dates that is none, and not NULL. (Of a DATE and a text that is none MySQL has a greatest one that is neither,
+/// which is NULL here.)
+fn is_left_out(arg: Option<&Expr>, wanted: Ordering, cx: &EvalCx<'_>) -> Result<bool> {
+    let Some(arg) = arg else { return Ok(false) };
+    match &arg.kind {
+        ExprKind::Call(def, args) if def.name == DATE_OF_NUMBER.name => match args.first() {
             Some(number) => Ok(!number.eval(cx)?.is_null()),
             None => Ok(false),
         },
+        ExprKind::Cast(text) if text.ty.is_bytes() && is_date(&arg.ty) && (wanted.is_lt() || arg.ty.kind != TypeKind::Date) => {
+            Ok(!text.eval(cx)?.is_null())
+        }
         _ => Ok(false),
     }
 }
@@ -206,10 +209,12 @@ fn date_type(args: &[Expr]) -> ColumnType {
 
 fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Value> {
     let mut best: Option<Value> = None;
+    let (mut best_at, mut left_out) = (0, false);
     for i in 0..call.len() {
         let value = call.value(i, cx)?;
         if value.is_null() {
-            if is_left_out(call.args.get(i), cx)? {
+            if is_left_out(call.args.get(i), wanted, cx)? {
+                left_out = true;
                 continue;
             }
             return Ok(Value::Null);
@@ -224,12 +229,18 @@ fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Val
         };
         if better {
             best = Some(value.into_owned());
+            best_at = i;
         }
     }
     if call.ty.is_bytes()
         && let Some(value @ (Value::Date(_) | Value::DateTime(_))) = &best
     {
-        return Ok(Value::from(coerce::text_of(value, call.arg_type(0)).into_owned()));
+        // With as many digits as any of them may have, but beside what is no date the least one has its own.
+        let ty = match left_out && wanted.is_lt() {
+            true => call.arg_type(best_at),
+            false => call.args.iter().map(|arg| &arg.ty).max_by_key(|ty| ty.decimals).unwrap_or(call.ty),
+        };
+        return Ok(Value::from(coerce::text_of(value, ty).into_owned()));
     }
     Ok(match (best, call.ty.is_integer()) {
         (Some(Value::Int(i)), true) if call.ty.unsigned => Value::UInt(i as u64),

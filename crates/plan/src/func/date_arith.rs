@@ -13,7 +13,7 @@ use crate::env::{Env, EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{DateOrTime, arg, is_date_text, print};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, as_decimal, as_integer, cast_to, int_of_length, number_class};
+use crate::typing::{NumberClass, as_decimal, as_integer, as_moment, cast_to, int_of_length, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("DATE_ADD", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, false)),
@@ -54,6 +54,11 @@ fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) -> Result<FuncType> {
     let unit = unit_of(args, unit)?;
+    // A date that IF or CASE picks is a DATETIME, a text or number is what it says. A time that ADDTIME gives is one of today.
+    let adds_time = |date: &Expr| matches!(&date.kind, ExprKind::Call(def, _) if matches!(def.name, "ADDTIME" | "SUBTIME"));
+    if args.get(date).is_some_and(|date| date.ty.is_bytes() && (date.passes_on() || adds_time(date))) {
+        each_read(args.get_mut(date..=date).unwrap_or_default(), as_moment)?;
+    }
     let read = if unit == IntervalUnit::Second { as_decimal } else { as_integer };
     if !unit.is_composite() {
         each_read(args.get_mut(amount..=amount).unwrap_or_default(), read)?;
@@ -63,6 +68,8 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
     };
     let unit_fsp = match unit {
         u if u.has_micros() => 6,
+        // Seconds that are sent may have a fraction, whatever is sent this time.
+        IntervalUnit::Second if matches!(amount.kind, ExprKind::Param(_)) && !amount.is_variable() => 6,
         IntervalUnit::Second if amount.ty.kind == TypeKind::Null => 0,
         IntervalUnit::Second if number_class(&amount.ty) == NumberClass::Double => 6,
         IntervalUnit::Second => crate::typing::scale(&amount.ty).min(6),

@@ -362,7 +362,8 @@ fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let text = text::to_utf8(&text, call.ty.collation);
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let code = |c: char| if c.is_ascii_alphabetic() { CODES[(c.to_ascii_uppercase() as u8 - b'A') as usize] } else { b'0' };
-    let mut letters = text.chars().filter(|c| c.is_ascii_alphabetic() || *c as u32 >= 0xC0);
+    let is_binary = call.ty.collation == CollationId::BINARY;
+    let mut letters = text.chars().filter(|c| c.is_ascii_alphabetic() || !is_binary && *c as u32 >= 0xC0);
     let Some(first) = letters.next() else { return Ok(Value::from("")) };
     let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);

@@ -212,10 +212,15 @@ impl Columns<'_> {
     }
 }
 
-/// What a key of texts takes `other` for: of ENUM and SET the label, not its number.
+/// What a key takes `other` for: one of texts an ENUM or SET for the label, not its number, one of dates a time for one of today.
 fn key_operand(ty: &ColumnType, other: &Expr) -> Expr {
-    let is_label = ty.is_bytes() && matches!(other.ty.kind, TypeKind::Enum | TypeKind::Set);
-    if is_label { typing::as_string(other.clone(), ty.collation) } else { other.clone() }
+    match (ty.kind, other.ty.kind) {
+        (TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp, TypeKind::Time) => {
+            typing::cast_to(other.clone(), ColumnType::temporal(TypeKind::DateTime, 6))
+        }
+        (_, TypeKind::Enum | TypeKind::Set) if ty.is_bytes() => typing::as_string(other.clone(), ty.collation),
+        _ => other.clone(),
+    }
 }
 
 /// Whether values compared by `rule` with `other` are in the order of the column's key: `None` if

@@ -7,12 +7,13 @@
 //! `SELECT a.x + b.y FROM a JOIN b ON a.id = b.id` the planner gives a.x, a.id, b.y, b.id
 //! the slots 0 to 3, and the output is `Call(+, [Slot(0), Slot(2)])`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_parser::ast::MatchMode;
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::TableRef;
-use vaquita_types::{ColumnType, Value, stack};
+use vaquita_types::{ColumnType, TypeKind, Value, stack};
 
 use super::env::VarScope;
 use super::function::FuncDef;
@@ -238,6 +239,30 @@ impl Expr {
             ExprKind::Call(def, _) => matches!(def.name, "IF" | "NULLIF"),
             ExprKind::Case { .. } => true,
             _ => false,
+        }
+    }
+
+    /// It is a DOUBLE or FLOAT that no column, literal or variable holds, and that is not picked from others.
+    pub(crate) fn computes_double(&self) -> bool {
+        let picks = |def: &FuncDef| matches!(def.name, "ANY_VALUE" | "IF" | "NAME_CONST" | "NULLIF");
+        let converts = |def: &FuncDef| matches!(def.name, "NUMBER OF DATE" | "QUIET NUMBER" | "STORED NUMBER");
+        matches!(self.ty.kind, TypeKind::Float | TypeKind::Double)
+            && match &self.kind {
+                ExprKind::Call(def, _) => !def.is_stored() && !picks(def) && !converts(def),
+                ExprKind::Cast(_) => true,
+                _ => false,
+            }
+    }
+
+    /// Its type where it is written as a text: COALESCE and its like compute with DOUBLEs, of which all digits are written, also where they
+    /// give a FLOAT.
+    pub(crate) fn type_as_text(&self) -> Cow<'_, ColumnType> {
+        let computes = |def: &FuncDef| matches!(def.name, "ANY_VALUE" | "COALESCE" | "GREATEST" | "IFNULL" | "LEAST");
+        match &self.kind {
+            ExprKind::Call(def, _) if self.ty.kind == TypeKind::Float && computes(def) => {
+                Cow::Owned(ColumnType { kind: TypeKind::Double, ..self.ty.clone() })
+            }
+            _ => Cow::Borrowed(&self.ty),
         }
     }
 

@@ -7,7 +7,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::compare::{
-    adapt_literal, boolean, compare_adapted, compare_scalars, full_years, is_column, is_date, is_plain_number,
+    adapt_literal, boolean, compare_adapted, compare_scalars, full_years, is_column, is_date, is_given_later, is_plain_number,
     is_row_independent, unchecked_date,
 };
 use super::conversion::{BETWEEN_NUMBERS, BETWEEN_ONCE};
@@ -22,6 +22,11 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
     let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);
     let collated = strings.then(|| aggregate_collations(&[&value, &low, &high], "between", true)).transpose()?;
+    // Dates and times are strings where collations are concerned: of texts beside them there must be one collation, too.
+    let has_texts = |e: &&Expr| is_string(&e.ty) || e.ty.is_temporal() || e.ty.kind == TypeKind::Null;
+    if !strings && [&value, &low, &high].iter().all(has_texts) {
+        aggregate_collations(&[&value, &low, &high], "between", true)?;
+    }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
     if is_of_numbers_and_texts(&value, &low, &high)
         || is_of_all_kinds(&value, &low, &high)
@@ -130,8 +135,12 @@ fn is_of_numbers_and_texts(value: &Expr, low: &Expr, high: &Expr) -> bool {
         // What an index can look for stays a comparison.
         is_text(bound) && (!is_column(value) || adapt_literal(value, bound).is_none())
     };
+    // What is sent between a number and a text is compared as a number with both.
+    if value.ty.kind == TypeKind::Null && is_given_later(value) {
+        return is_text(low) && is_number(high) || is_number(low) && is_text(high);
+    }
     if is_string(&value.ty) {
-        let fits = |e: &Expr| is_string(&e.ty) || is_number(e);
+        let fits = |e: &Expr| is_string(&e.ty) || is_number(e) || is_given_later(e) && !e.ty.is_temporal();
         return fits(low) && fits(high) && (is_number(low) || is_number(high));
     }
     is_number(value)

@@ -80,6 +80,14 @@ pub fn convert_using(expr: Expr, collation: CollationId) -> Expr {
         _ => char_length(&expr.ty),
     };
     let ty: ColumnType = string_type(u64::from(chars), collation);
+    // A label is a text from here on, also where a number is asked for later.
+    let expr = match expr.ty.kind {
+        TypeKind::Enum | TypeKind::Set => {
+            let own = expr.ty.collation;
+            as_string(expr, own)
+        }
+        _ => expr,
+    };
     Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable: true, coercibility: 2 }
 }
 

@@ -3,7 +3,9 @@
 use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
-use super::conversion::{DECIMAL_OF_TEXT, MOMENT_OF_TEXT, NUMBER_OF_DATE, QUIET_INTEGER, QUIET_NUMBER};
+use super::conversion::{
+    DECIMAL_OF_TEXT, INTEGER_OF_DOUBLE, INTEGER_OF_MOMENT, MOMENT_OF_TEXT, NUMBER_OF_DATE, QUIET_INTEGER, QUIET_NUMBER,
+};
 use super::{COERCIBILITY_NUMERIC, cast_to, is_hex_literal, is_plain_number};
 use crate::eval::coerce::hex_number;
 use crate::expr::{Expr, ExprKind, SubqueryKind, SubqueryState};
@@ -43,7 +45,7 @@ pub(crate) fn moments_of(name: &str) -> &'static [usize] {
 pub fn as_number(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() {
         true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
-        true if expr.passes_on() => each_passed_on(expr, |operand| as_number(number_of_hex(operand))),
+        true if expr.passes_on() => each_passed_on(expr, |operand| as_number(number_of_text(operand))),
         _ => quiet_number(expr),
     }
 }
@@ -53,7 +55,7 @@ pub fn as_decimal(expr: Expr) -> Result<Expr> {
     let is_given = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_)) || is_of_no_table(&expr);
     match expr.ty.is_bytes() && !is_given {
         true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
-        true if expr.passes_on() => each_passed_on(expr, |operand| as_decimal(number_of_hex(operand))),
+        true if expr.passes_on() => each_passed_on(expr, |operand| as_decimal(number_of_text(operand))),
         true => call(&DECIMAL_OF_TEXT, vec![expr]),
         false => Ok(expr),
     }
@@ -62,11 +64,21 @@ pub fn as_decimal(expr: Expr) -> Result<Expr> {
 /// `expr` where an integer is wanted. Binary strings may be wanted for their bits.
 pub fn as_integer(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() && expr.ty.collation != CollationId::BINARY {
+        true if gives_date(&expr) => call(&INTEGER_OF_MOMENT, vec![expr]),
         true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
-        true if expr.passes_on() => each_passed_on(expr, as_integer),
+        true if expr.passes_on() => each_passed_on(expr, |operand| as_integer(number_of_label(operand))),
         true if is_quiet(&expr) => call(&QUIET_INTEGER, vec![expr]),
-        _ => Ok(expr),
+        _ => checked_integer(expr),
     }
+}
+
+/// `expr` where an integer is wanted, which a DOUBLE that it computes must be able to be. A date or time that it computes is rounded as a
+/// number.
+pub fn checked_integer(expr: Expr) -> Result<Expr> {
+    if expr.computes_double() {
+        return call(&INTEGER_OF_DOUBLE, vec![expr]);
+    }
+    if expr.ty.is_temporal() && computes_moment(&expr) { call(&INTEGER_OF_MOMENT, vec![expr]) } else { Ok(expr) }
 }
 
 /// `expr` where a date or time is wanted.
@@ -95,8 +107,31 @@ fn gives_date(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Call(def, _) if ADDING.contains(&def.name))
 }
 
-/// A hexadecimal literal that is picked is a number where one is asked for, though what picks it is a string.
-fn number_of_hex(expr: Expr) -> Expr {
+fn computes_moment(expr: &Expr) -> bool {
+    let adds_or_reads = |def: &FuncDef, args: &[Expr]| match def.name {
+        "STR_TO_DATE" => true,
+        "TIMESTAMP" => args.len() == 2,
+        _ => false,
+    };
+    gives_date(expr) || matches!(&expr.kind, ExprKind::Call(def, args) if adds_or_reads(def, args))
+}
+
+/// An ENUM or SET that became a text beside others. What CAST makes of one became a text before.
+fn is_label(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Cast(inner) if matches!(inner.ty.kind, TypeKind::Enum | TypeKind::Set))
+}
+
+/// The number of a label that is picked.
+fn number_of_label(expr: Expr) -> Expr {
+    match expr.kind {
+        ExprKind::Cast(inner) if matches!(inner.ty.kind, TypeKind::Enum | TypeKind::Set) => *inner,
+        kind => Expr { kind, ..expr },
+    }
+}
+
+/// A hexadecimal literal or a label that is picked is a number where one is asked for, though what picks it is a string.
+fn number_of_text(expr: Expr) -> Expr {
+    let expr = number_of_label(expr);
     let number = match &expr.kind {
         ExprKind::Literal(Value::Bytes(bytes)) if is_hex_literal(&expr.ty) => hex_number(bytes),
         _ => None,
@@ -132,7 +167,22 @@ fn before_merging(expr: Expr) -> Expr {
 
 /// A text that a function picks or a subquery gives is read as a number without a warning, as in MySQL, where it is asked for one.
 pub fn quiet_number(expr: Expr) -> Result<Expr> {
+    if expr.ty.is_bytes() && picks_label(&expr) {
+        return as_number(expr);
+    }
     if is_quiet(&expr) { call(&QUIET_NUMBER, vec![expr]) } else { Ok(expr) }
+}
+
+fn picks_label(expr: &Expr) -> bool {
+    let is_picked = |operand: &Expr| is_label(operand) || stack::deeper(|| picks_label(operand));
+    match &expr.kind {
+        ExprKind::Call(def, args) if def.name == "NULLIF" => args.iter().take(1).any(is_picked),
+        ExprKind::Call(_, args) if expr.passes_on() => args.iter().skip(1).any(is_picked),
+        ExprKind::Case { whens, otherwise, .. } => {
+            whens.iter().any(|(_, then)| is_picked(then)) || otherwise.as_deref().is_some_and(is_picked)
+        }
+        _ => false,
+    }
 }
 
 fn is_quiet(expr: &Expr) -> bool {
@@ -145,7 +195,7 @@ fn is_quiet(expr: &Expr) -> bool {
 }
 
 /// `(SELECT 'text')` is as good as its text.
-fn is_of_no_table(expr: &Expr) -> bool {
+pub(super) fn is_of_no_table(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Subquery(sub) if matches!(&sub.query, SubqueryState::Bound(bound) if bound.of_no_table))
 }
 

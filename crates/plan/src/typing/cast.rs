@@ -26,6 +26,7 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
     }
     let ty = cast_type(&expr, target, connection)?;
     let expr = match target {
+        CastType::Signed | CastType::Unsigned => super::checked_integer(expr)?,
         CastType::Decimal { .. } => super::as_decimal(expr)?,
         CastType::Date | CastType::Time(_) | CastType::DateTime(_) => super::as_moment(expr)?,
         CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
@@ -36,6 +37,10 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
         }
         _ => expr,
     };
+    // A label is a text from here on, also where a number is asked for later.
+    let is_label = matches!(expr.ty.kind, TypeKind::Enum | TypeKind::Set) && super::is_string(&ty);
+    let collation = expr.ty.collation;
+    let expr = if is_label { super::as_string(expr, collation) } else { expr };
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.
     let cut = matches!(target, CastType::Char { length: Some(_), .. } | CastType::Binary(Some(_)));
     let expr = if cut && expr.ty.is_integer() { super::as_string(expr, CollationId::ASCII_BIN) } else { expr };

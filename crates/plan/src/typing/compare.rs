@@ -123,7 +123,7 @@ pub(crate) fn is_date(ty: &ColumnType) -> bool {
 }
 
 /// It gets its one value when the statement runs.
-fn is_given_later(expr: &Expr) -> bool {
+pub(super) fn is_given_later(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Param(_) => true,
         ExprKind::Cast(e) => is_given_later(e),
@@ -192,7 +192,8 @@ pub fn compare_columns(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
 
 /// A text that a DECIMAL of the row is compared with is a DECIMAL, and said to be a bad one. (BETWEEN and IN compare both as DOUBLE.)
 fn text_beside_decimal(operand: &Expr, text: Expr) -> (Expr, bool) {
-    if operand.ty.kind != TypeKind::Decimal || !is_row_dependent(operand) || is_hex_literal(&text.ty) {
+    let is_of_row = is_row_dependent(operand) && !is_row_independent(operand);
+    if operand.ty.kind != TypeKind::Decimal || !is_of_row || is_hex_literal(&text.ty) {
         return (text, false);
     }
     let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind else { return (text, false) };
@@ -340,8 +341,8 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let value = Box::new(convert_charset(value, collation));
         return Ok(boolean(ExprKind::InList(value, list, CompareAs::Text(collation)), nullable));
     }
-    // Numbers among texts have no collation, but the texts have one together.
-    if is_string(&value.ty) && list.iter().any(|item| is_string(&item.ty)) {
+    // Numbers among texts have no collation, but the texts have one together, also where they are compared with a date, a time or NULL.
+    if (strings(&value) || value.ty.is_temporal()) && list.iter().any(|item| is_string(&item.ty)) {
         aggregate_collations(&std::iter::once(&value).chain(&list).collect::<Vec<_>>(), " IN ", true)?;
     }
     // A time among texts and days is one of today.
@@ -353,10 +354,13 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let nullable = value.nullable || list.iter().any(|e| e.nullable);
         return Ok(boolean(ExprKind::InList(Box::new(value), list, CompareAs::DateTime), nullable));
     }
+    if has_several_kinds(&value, &list) {
+        let tests = list.into_iter().map(|item| compare_kind(value.clone(), item)).collect::<Result<Vec<_>>>()?;
+        return Ok(disjunction(tests));
+    }
     if let Some(rule) = mixed_list_rule(&value, &list) {
         let nullable = value.nullable || list.iter().any(|e| e.nullable);
         let (value, list) = match rule {
-            CompareAs::Double => (as_number(value)?, list.into_iter().map(as_number).collect::<Result<_>>()?),
             // Among constants a text that is no day or time is equal to none.
             CompareAs::Date | CompareAs::Time if list.iter().all(is_constant_item) => {
                 let ty = match rule {
@@ -397,8 +401,8 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
             continue;
         }
         let item = unchecked_date(&value, item)?;
-        // A text that is no time is midnight here; alone it would be compared as text.
-        let is_text = is_literal_text(&item);
+        // A text that is no time is midnight here, or equal to none; alone it would be compared as text.
+        let is_text = is_literal_text(&item) || item.ty.is_bytes() && !is_hex_literal(&item.ty) && !is_given_later(&item);
         rules.push(match value.ty.kind {
             TypeKind::Time if is_text => CompareAs::Time,
             _ => exactly(compare_as(&value, &item, "in")?),
@@ -408,7 +412,14 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     let Some(rule) = common_rule(&rules, &adapted) else {
         let tests = adapted
             .into_iter()
-            .map(|item| compare_scalars(CompareOp::Eq, unchecked_date(&item, value.clone())?, item))
+            .map(|item| {
+                let value = unchecked_date(&item, value.clone())?;
+                // A number is compared with each date and time as the number that it is.
+                match is_plain_number(&value.ty) && value.ty.kind != TypeKind::Year && item.ty.is_temporal() {
+                    true => compare_adapted(CompareOp::Eq, value, item),
+                    false => compare_scalars(CompareOp::Eq, value, item),
+                }
+            })
             .collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
@@ -434,15 +445,54 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     Ok(boolean(ExprKind::InList(Box::new(operand), adapted, rule), nullable))
 }
 
+/// A list of numbers and of what is none, for a date or time; one of numbers and of dates or times, for a text. MySQL compares with each
+/// kind in its own way. Numbers alone are read as the date or time that they are compared with if all of them are constant.
+fn has_several_kinds(value: &Expr, list: &[Expr]) -> bool {
+    let is_text = |e: &Expr| is_string(&e.ty) && !is_hex_literal(&e.ty);
+    let is_number = |e: &Expr| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year;
+    let is_null = |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Null));
+    let fits = |e: &Expr| !is_given_later(e) && (is_null(e) || is_text(e) || is_number(e) || e.ty.is_temporal());
+    if is_given_later(value) || !list.iter().any(is_number) || !list.iter().all(fits) {
+        return false;
+    }
+    let has_moments = list.iter().any(|e| e.ty.is_temporal());
+    match value.ty.is_temporal() {
+        true => has_moments || list.iter().any(is_text) || !list.iter().all(is_constant_item),
+        false => is_text(value) && has_moments,
+    }
+}
+
+/// `value = item`, an item of a list of several kinds: numbers stay numbers, and a text is compared with the text of a date or time.
+fn compare_kind(value: Expr, item: Expr) -> Result<Expr> {
+    if value.ty.is_temporal() && is_plain_number(&item.ty) {
+        return compare_adapted(CompareOp::Eq, value, item);
+    }
+    if is_string(&value.ty) && item.ty.is_temporal() {
+        let text = super::as_string(item, value.ty.collation);
+        return compare_scalars(CompareOp::Eq, value, text);
+    }
+    if value.ty.kind == TypeKind::Time && item.ty.is_bytes() {
+        // A text that is no time is equal to none.
+        let nullable = value.nullable || item.nullable;
+        let time = match item.kind {
+            ExprKind::Literal(_) => cast_to(item, ColumnType::temporal(TypeKind::Time, 6)),
+            _ => item,
+        };
+        return Ok(boolean(ExprKind::InList(Box::new(value), vec![time], CompareAs::Time), nullable));
+    }
+    let item = unchecked_date(&value, item)?;
+    compare_scalars(CompareOp::Eq, value, item)
+}
+
 /// A text among dates or times and other texts: all of them are dates or times, and a text that is none is the zero date or midnight.
-/// Of constants that are DATEs and texts only the days count. With a number among them all are numbers.
+/// Of constants that are DATEs and texts only the days count.
 fn mixed_list_rule(value: &Expr, list: &[Expr]) -> Option<CompareAs> {
     let is_text = |e: &Expr| e.ty.is_bytes() && !is_hex_literal(&e.ty);
     if !is_text(value) {
         return None;
     }
     let constants = list.iter().all(is_constant_item);
-    let (mut date, mut moment, mut time, mut number) = (false, false, false, false);
+    let (mut date, mut moment, mut time) = (false, false, false);
     for item in list.iter().filter(|item| !is_text(item)) {
         match &item.ty {
             _ if matches!(item.kind, ExprKind::Literal(Value::Null)) => {}
@@ -451,16 +501,14 @@ fn mixed_list_rule(value: &Expr, list: &[Expr]) -> Option<CompareAs> {
                 moment |= ty.kind != TypeKind::Date;
             }
             ty if ty.kind == TypeKind::Time => time = true,
-            ty if is_plain_number(ty) && ty.kind != TypeKind::Year && !is_hex_literal(ty) => number = true,
             _ => return None,
         }
     }
-    match (date, time, number) {
-        (true, false, false) if constants && !moment => Some(CompareAs::Date),
-        (true, _, false) => Some(CompareAs::DateTime),
-        (false, true, false) => Some(CompareAs::Time),
-        (true, _, true) if !constants && !is_constant_item(value) => Some(CompareAs::Double),
-        _ => None,
+    match (date, time) {
+        (true, false) if constants && !moment => Some(CompareAs::Date),
+        (true, _) => Some(CompareAs::DateTime),
+        (false, true) => Some(CompareAs::Time),
+        (false, false) => None,
     }
 }
 
@@ -523,6 +571,9 @@ pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<Vec<C
         let mut texts: Vec<&Expr> = vec![operand];
         texts.extend(whens.iter().map(|w| &**w).filter(|w| as_text(w)));
         collation = Some(aggregate_collations(&texts, "case", texts.len() > 1)?.collation);
+    } else if operand.ty.is_temporal() {
+        let texts: Vec<&Expr> = std::iter::once(&*operand).chain(whens.iter().map(|w| &**w).filter(|w| as_text(w))).collect();
+        aggregate_collations(&texts, "case", true)?;
     }
     let mut rules = Vec::with_capacity(whens.len());
     for when in whens.iter() {

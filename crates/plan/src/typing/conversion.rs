@@ -8,7 +8,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::collate::first_bytes;
 use super::{COERCIBILITY_NUMERIC, char_length, is_hex_literal, is_string, string_type};
 use crate::env::{EvalCx, Level};
-use crate::eval::{DateOrTime, arg, coerce, is_date_text};
+use crate::eval::{DateOrTime, arg, coerce, integer_of_double, is_date_text};
 use crate::expr::{Expr, ExprKind};
 use crate::function::{FuncCall, FuncDef, FuncType};
 use crate::text::same_charset;
@@ -163,9 +163,58 @@ pub(super) static QUIET_INTEGER: FuncDef = FuncDef {
     foldable: true,
 };
 
+/// A DOUBLE that an operation has computed, where an integer is wanted.
+pub(super) static INTEGER_OF_DOUBLE: FuncDef = FuncDef {
+    name: "INTEGER OF DOUBLE",
+    args: (1, 1),
+    resolve: |args| Ok(FuncType { nullable: args.iter().any(|arg| arg.nullable), ..number(ColumnType::bigint())? }),
+    eval: |call, cx| {
+        let number = arg!(call.f64(0, cx));
+        let [operand] = call.args else { return Ok(Value::Null) };
+        integer_of_double(number, operand, cx).map(Value::Int)
+    },
+    foldable: true,
+};
+
+/// A date or time that a function has computed, or the text of one, where an integer is wanted: the number is rounded, without carrying
+/// into the minutes as that of a column is.
+pub(super) static INTEGER_OF_MOMENT: FuncDef = FuncDef {
+    name: "INTEGER OF MOMENT",
+    args: (1, 1),
+    resolve: |args| Ok(FuncType { nullable: args.iter().any(|arg| arg.nullable), ..number(ColumnType::bigint())? }),
+    eval: |call, cx| {
+        let moment = match call.arg_type(0).is_bytes() {
+            true => moment_of_text(call, cx)?,
+            false => call.value(0, cx)?.into_owned(),
+        };
+        Ok(match moment {
+            Value::Null => Value::Null,
+            moment => Value::Int(coerce::temporal_number(&moment).to_i64().0),
+        })
+    },
+    foldable: true,
+};
+
 /// A date or time in a text, as what it is.
 pub(super) static MOMENT_OF_TEXT: FuncDef =
     FuncDef { name: "MOMENT OF TEXT", args: (1, 1), resolve: |args| resolve_same(args), eval: moment_of_text, foldable: true };
+
+/// A DATE among values with times of day, also the zero date.
+pub(super) static MIDNIGHT: FuncDef = FuncDef {
+    name: "MIDNIGHT",
+    args: (1, 1),
+    resolve: |args| {
+        let nullable = args.iter().any(|arg| arg.nullable);
+        Ok(FuncType { nullable, ..number(ColumnType::temporal(TypeKind::DateTime, 0))? })
+    },
+    eval: |call, cx| {
+        Ok(match &*call.value(0, cx)? {
+            Value::Date(day) => Value::DateTime(day.to_datetime()),
+            other => other.clone(),
+        })
+    },
+    foldable: true,
+};
 
 /// BETWEEN of numbers some of which are texts: MySQL reads both bounds, whatever the first one says.
 pub(super) static BETWEEN_NUMBERS: FuncDef = FuncDef {

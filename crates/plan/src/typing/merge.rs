@@ -7,9 +7,10 @@
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::geometry::GeometryKind;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::collate::Collated;
+use super::conversion::MIDNIGHT;
 use super::{
     aggregate_collations, cast_to, convert_charset, decimal_type, is_string, length_among, number_width, precision, scale,
     string_type, text_beside_text,
@@ -268,7 +269,7 @@ pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
     };
     let of_texts = is_string(&ty) && ty.collation != CollationId::BINARY;
     for expr in exprs {
-        let mut taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        let mut taken = std::mem::replace(expr, Expr::literal(Value::Null, ColumnType::null()));
         if of_texts {
             taken = text_beside_text(taken, ty.collation)?;
         }
@@ -299,6 +300,15 @@ pub fn to_merged(expr: Expr, ty: &ColumnType) -> Expr {
     }
     if expr.ty.is_bytes() && is_string(ty) {
         return convert_charset(expr, ty.collation);
+    }
+    // A date among others stays what it is: a CAST would refuse the zero date where sql_mode does.
+    let is_moment = |ty: &ColumnType| matches!(ty.kind, TypeKind::DateTime | TypeKind::Timestamp);
+    if is_moment(ty) && !matches!(expr.kind, ExprKind::Param(_) | ExprKind::Literal(Value::Null)) {
+        match expr.ty.kind {
+            TypeKind::Date => return super::call(&MIDNIGHT, vec![expr.clone()]).unwrap_or(expr),
+            _ if is_moment(&expr.ty) && expr.ty.decimals <= ty.decimals => return expr,
+            _ => {}
+        }
     }
     // A number may be longer than it is declared.
     if matches!(expr.ty.kind, TypeKind::Float | TypeKind::Double) && is_string(ty) && !ty.is_blob() {

@@ -489,7 +489,9 @@ fn store_year(value: Value, from: &ColumnType, ctx: &StoreContext) -> Stored {
             let number = rounded_integer(text, "integer");
             (number.value, number.problem, text.len() != 4)
         }
-        Value::Float(f) => (f.round_ties_even() as i128, None, false),
+        // A fraction is cut, not rounded.
+        Value::Float(f) if !(0.0..=YEAR_MAX as f64).contains(f) => (-1, None, false),
+        Value::Float(f) => (*f as i128, None, false),
         Value::Decimal(d) => (decimal_to_i128(d), None, false),
         Value::UInt(u) => (*u as i128, None, false),
         Value::Json(j) => {

@@ -3,6 +3,7 @@
 use super::number::{Converted, to_decimal};
 use super::store::{ProblemKind, StoreContext, StoreProblem, Stored, shown};
 use super::temporal::{apply_offset, datetime_of_decimal, time_of_decimal};
+use super::text::to_text;
 use crate::datatype::{ColumnType, TypeKind};
 use crate::json::Json;
 use crate::temporal::{Date, DateTime, ParsedTime, Problem, Time, parse_datetime, parse_time};
@@ -26,6 +27,11 @@ pub(super) fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &Stor
         };
         let ty = ColumnType::temporal(TypeKind::DateTime, 6);
         return store(inner, &ty, to, ctx);
+    }
+    if let (Value::UInt(_), TypeKind::Enum | TypeKind::Set) = (&value, from.kind) {
+        // What a label says, not its number.
+        let label = Value::bytes(to_text(&value, from));
+        return super::store::store(label, &ColumnType::varchar(0, from.collation), to, ctx);
     }
     match to.kind {
         TypeKind::Time => store_time(&value, from, to, ctx),

@@ -165,11 +165,15 @@ pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Sto
         _ => {}
     }
     let (bytes, source) = text_of(value, from);
-    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|incorrect| incorrect.best);
+    let (text, is_text) = match strings::convert(bytes, source, to.collation) {
+        Ok(text) => (text, true),
+        Err(incorrect) => (incorrect.best, false),
+    };
     let target = charset(to.collation);
     let trimmed = target.trim_end_spaces(&text);
     if trimmed.is_empty() {
-        return Ok(Value::UInt(0));
+        // Nothing is left of bytes that are no text, which is not the empty set.
+        return if is_text { Ok(Value::UInt(0)) } else { StoreProblem::of(ProblemKind::Truncated, Value::UInt(0)) };
     }
     let mut bits = 0u64;
     let mut unknown = false;

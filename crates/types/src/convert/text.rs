@@ -84,10 +84,12 @@ const MESSAGE_BYTES_MAX: usize = 128;
 
 /// `bytes` for a message: what is not UTF-8 or is a control character as `\xNN`, cut to 128 bytes.
 pub fn message_text(bytes: &[u8]) -> String {
+    const DELETE: char = '\x7F';
     let mut out = String::new();
+    let is_binary = std::str::from_utf8(bytes).is_err();
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if (c as u32) < 0x20 && !c.is_ascii_whitespace() {
+            if c < ' ' && !c.is_ascii_whitespace() || is_binary && c == DELETE {
                 out.push_str(&format!("\\x{:02X}", c as u32));
             } else {
                 out.push(c);

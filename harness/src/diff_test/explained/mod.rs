@@ -54,7 +54,7 @@ const RULES: &[Rule] = &[
         applies: latin1_in_a_message,
     },
     Rule {
-        reason: "GREATEST and LEAST of a date and a text that is none is NULL here, the date 16383-15-31 in MySQL",
+        reason: "GREATEST of a DATE and a text that is no date is NULL here, the date 16383-15-31 in MySQL",
         applies: greatest_of_no_date,
     },
     Rule {

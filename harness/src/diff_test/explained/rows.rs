@@ -83,11 +83,10 @@ pub(super) fn half_converted_bounds(case: &Case<'_>) -> bool {
         && (case.mysql.warnings.iter().filter(refused).any(again) || packed_bounds(case) || dates_between_texts(case))
 }
 
-/// GREATEST or LEAST of which one argument is a date, another a text literal that is none.
+/// GREATEST of which one argument is a DATE, another a text that is none.
 pub(super) fn greatest_of_no_date(case: &Case<'_>) -> bool {
-    const CALLS: [&str; 2] = ["GREATEST(", "LEAST("];
-    const DATES: [&str; 8] =
-        ["DATE'", "TIMESTAMP'", "FROM_DAYS(", "LAST_DAY(", "MAKEDATE(", "STR_TO_DATE(", "TIMESTAMP(", "SEC_TO_TIME(?"];
+    const CALL: &str = "GREATEST(";
+    const DATES: [&str; 5] = ["DATE'", "FROM_DAYS(", "LAST_DAY(", "MAKEDATE(", "STR_TO_DATE("];
     let is_no_date = |argument: &&str| {
         let text = argument.strip_prefix('\'').unwrap_or_default();
         let of_column = |definition: &str| !is_temporal(definition) && !definition.starts_with("YEAR");
@@ -97,15 +96,13 @@ pub(super) fn greatest_of_no_date(case: &Case<'_>) -> bool {
             || definition_of(case, argument).is_some_and(of_column)
     };
     let is_date = |argument: &&str| {
-        let of_column = definition_of(case, argument).is_some_and(|d| d.starts_with("DATE") || d.starts_with("TIMESTAMP"));
+        let of_column = definition_of(case, argument).is_some_and(|d| d.starts_with("DATE") && !d.starts_with("DATETIME"));
         DATES.iter().any(|word| argument.starts_with(word)) || of_column
     };
     let of_both = |text: &str| {
-        CALLS.iter().any(|call| {
-            text.match_indices(call).any(|(at, _)| {
-                let arguments = parts(argument_at(&text[at + call.len()..]), ", ");
-                arguments.iter().any(is_date) && arguments.iter().any(is_no_date)
-            })
+        text.match_indices(CALL).any(|(at, _)| {
+            let arguments = parts(argument_at(&text[at + CALL.len()..]), ", ");
+            arguments.iter().any(is_date) && arguments.iter().any(is_no_date)
         })
     };
     let rows = |full: &Full| rows_with(full, |name, value| if of_both(name) { String::new() } else { value.to_string() });

@@ -48,8 +48,8 @@ pub(crate) use stored::StoredRows;
 use through_view::ThroughView;
 use triggers::Triggers;
 use values::Times;
+pub use values::implicit_default;
 pub(crate) use values::{RowBuilder, of_element, stored_digits};
-pub use values::{implicit_default, store_in_variable};
 
 /// The rows of one table that one statement changes.
 pub(crate) struct TableChange<'a> {

@@ -8,7 +8,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::ViewOrigin;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
-use vaquita_types::convert::{self, ProblemKind, StoreContext, StoreProblem};
+use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_BAD_NULL_ERROR_NOT_IGNORED, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG,
@@ -19,7 +19,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{Date, DateTime, TimeZone, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use crate::context::{Execution, SessionEnv, already_stored, local_now, stores_days, value_of_column};
+use crate::context::{Execution, already_stored, is_number, local_now, store_hex, stores_days, value_of_column};
 use crate::dml::stored_exprs::{bind_checks, bind_generated};
 
 /// Whether the local times of a row tell the moments that they mean.
@@ -441,65 +441,6 @@ pub fn rows_to_utc(row: &mut [Value], table: &TableDef, zone: &TimeZone) -> Time
 
 pub fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
-}
-
-pub fn is_number(ty: &ColumnType) -> bool {
-    ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Year)
-}
-
-/// A hexadecimal literal as the number that it is. One of more than eight bytes, whatever they are, is the greatest BIGINT, and out of
-/// range.
-fn store_hex(bytes: &[u8], ty: &ColumnType, context: &StoreContext<'_>) -> std::result::Result<Value, Box<StoreProblem>> {
-    match coerce::hex_number(bytes).filter(|_| bytes.len() <= size_of::<u64>()) {
-        Some(number) => convert::store(Value::UInt(number), &ColumnType::bigint_unsigned(), ty, context),
-        None => {
-            let greatest = if ty.unsigned { Value::UInt(u64::MAX) } else { Value::Int(i64::MAX) };
-            let adjusted =
-                match convert::store(greatest, &ColumnType { unsigned: ty.unsigned, ..ColumnType::bigint() }, ty, context) {
-                    Ok(stored) => stored,
-                    Err(problem) => problem.adjusted,
-                };
-            Err(Box::new(StoreProblem { kind: ProblemKind::OutOfRange, adjusted }))
-        }
-    }
-}
-
-/// `value` as a variable of a stored program holds it: as a column of its type would.
-pub fn store_in_variable(
-    value: Value,
-    from: &ColumnType,
-    name: &str,
-    ty: &ColumnType,
-    session: &dyn SessionEnv,
-) -> Result<Value> {
-    let value = match already_stored(value, ty) {
-        Ok(stored) => return Ok(stored),
-        Err(value) => value,
-    };
-    let (mode, zone) = (session.sql_mode(), session.time_zone());
-    let today = match stores_days(ty) {
-        true => local_now(zone, session.statement_time_us()).date(),
-        false => DateTime::ZERO.date(),
-    };
-    let context = StoreContext { sql_mode: mode, time_zone: zone, today };
-    let stored = match value {
-        Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(ty) => store_hex(&bytes, ty, &context),
-        value => convert::store(value, from, ty, &context),
-    };
-    let problem = match stored {
-        Ok(stored) => return Ok(stored),
-        Err(problem) => problem,
-    };
-    let strict = sql_mode::is_strict(mode);
-    let report = problem.report("", name, 1, strict);
-    if problem.is_note(strict) {
-        session.warn(Level::Note, report);
-    } else if strict || problem.always_fails() {
-        return Err(report);
-    } else {
-        session.warn(Level::Warning, report);
-    }
-    Ok(problem.adjusted)
 }
 
 /// All numbers of so many digits fit 64 bits.
