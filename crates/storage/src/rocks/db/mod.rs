@@ -40,7 +40,6 @@ use parking_lot::{Mutex, RwLock};
 use rocksdb::AsRawPtr;
 
 use crate::base::kill_points::kill_point;
-use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::rocks::newest_log::{NewestLog, Noted};
 use crate::rocks::options::{CATALOG_SHARE, log_bytes_max};
 
@@ -874,21 +873,8 @@ const LOWEST_FILES_REST_S: u32 = 3600;
 /// authors recommend it gave up behind some twenty blocks at the start of a file that are read through spans, and the rest stayed for good.
 const UNCACHE_AGGRESSIVENESS: u32 = 100_000;
 
-/// A memtable keeps the place of the last key of each index, and looks for the next one from there: a commit writes its keys in order, so that
-/// one of many rows finds most places in a few steps. The prefix is the index id's.
-const INSERT_HINTS: &CStr = c"memtable_insert_with_hint_prefix_extractor=rocksdb.CappedPrefix.4";
-const _: () = assert!(INDEX_ID_BYTES == 4);
-
 /// Sets what the safe crate does not wrap.
 pub fn set_raw_options(options: &mut rocksdb::Options) {
-    let hinted = checked(|error| {
-        // SAFETY: `options` is live, and may be base and result at once: RocksDB copies it before it writes it.
-        unsafe {
-            let raw = options.as_raw_ptr();
-            ffi::rocksdb_get_options_from_string(raw, INSERT_HINTS.as_ptr(), raw, error);
-        }
-    });
-    debug_assert!(hinted.is_ok(), "{hinted:?}");
     // SAFETY: `options` is live; the factory is copied into it and then ours to destroy.
     unsafe {
         let raw = options.as_raw_ptr();
