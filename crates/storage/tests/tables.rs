@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Server, column_def, context, index_def, interrupt, open, server, table_def};
+use common::{Server, column_def, context, index_def, interrupt, open, open_with, server, table_def};
 use proptest::prelude::*;
 use vaquita_storage::{
     AloneMap, AlterContext, Buffers, CheckReport, Direction, EngineOptions, Entry, Isolation, LockMode, LockPolicy, NewRows,
@@ -37,7 +37,11 @@ impl Server {
 
     /// A database `db` with table `t`.
     fn with_table(columns: &str, indexes: &[&str]) -> Server {
-        let server = server();
+        server().and_table(columns, indexes)
+    }
+
+    fn and_table(self, columns: &str, indexes: &[&str]) -> Server {
+        let server = self;
         server.catalog.create_database("db", CollationId::default(), &context()).expect("database");
         server.catalog.create_table(table_def("t", columns, indexes), &context()).expect("table");
         server
@@ -411,7 +415,7 @@ fn many_rows_are_copied_in_sorted_files() {
     for indexes in [&["primary id", "key v: v"], &["key v: v", "key id: id"]] {
         let has_primary = indexes[0] == "primary id";
         let options = EngineOptions { write_set_bytes: 64 << 10, ..EngineOptions::default() };
-        let s = common::open_with(tempfile::tempdir().unwrap(), options);
+        let s = open_with(tempfile::tempdir().unwrap(), options);
         s.catalog.create_database("db", CollationId::default(), &context()).unwrap();
         s.catalog.create_table(table_def("t", "id int, v int, s varchar(20)", indexes), &context()).unwrap();
         let rows: Vec<Vec<Value>> = (0..ROWS).map(|i| vec![int(i), int(i * 7 % ROWS), text(&format!("v{i}"))]).collect();
@@ -588,10 +592,13 @@ fn in_the_way(model: &Model, from: Option<i64>, id: i64, u: Option<i64>) -> bool
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// A table does what a map does, and stays sound.
+    /// A table does what a map does, and stays sound, also if writes spill between those of one row.
     #[test]
-    fn tables_are_maps(steps in steps()) {
-        let s = Server::with_table("id int, u int null, k int", &["primary id", "unique u: u", "key k: k, id desc"]);
+    fn tables_are_maps(steps in steps(), spills in any::<bool>()) {
+        let options = EngineOptions::default();
+        let write_set_bytes = if spills { 400 } else { options.write_set_bytes };
+        let s = open_with(tempfile::tempdir().unwrap(), EngineOptions { write_set_bytes, ..options });
+        let s = s.and_table("id int, u int null, k int", &["primary id", "unique u: u", "key k: k, id desc"]);
         let t = s.table("t");
         let (mut committed, mut model) = (Model::new(), Model::new());
         let mut txn = s.begin();

@@ -186,6 +186,12 @@ impl Spill {
         Ok(None)
     }
 
+    /// False: no segment has a write of the key.
+    pub fn may_contain(&self, key: &[u8]) -> bool {
+        let hash = crate::encoding::key_hash(key);
+        self.segments.iter().any(|segment| segment.run.may_contain(key) && segment.filter.may_contain(hash))
+    }
+
     /// The segments, of which a later one hides what an earlier one says about a key, and the file that they are in.
     pub fn runs(&self) -> Result<(&RunFile, Vec<&Run>)> {
         Ok((self.file()?, self.segments.iter().map(|segment| &segment.run).collect()))

@@ -220,11 +220,11 @@ impl WriteSet {
         self.bytes += APPENDED_OVERHEAD_BYTES + key.len() + write.map_or(0, <[u8]>::len);
     }
 
-    /// Whether `write_new` may be asked to write the entries of a row with this clustered key: none of them is among the writes in memory,
-    /// since they have the clustered key, and are written together with the row.
+    /// Whether `write_new` may be asked to write the entries of a row with this clustered key: this set has no write of any of them, since they
+    /// are written together with the row. A row that has spilled counts: what was written of it behind the spill may be in memory.
     #[inline]
     pub fn takes_entries_as_new(&self, clustered_key: &[u8]) -> bool {
-        self.data.get(clustered_key).is_none()
+        self.data.get(clustered_key).is_none() && self.spill.as_ref().is_none_or(|spill| !spill.may_contain(clustered_key))
     }
 
     /// The same of a row that was not there: it can have been written before only if it was deleted.
